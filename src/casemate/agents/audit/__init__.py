@@ -1,0 +1,1 @@
+"""The code audit: rules find, gates check, the model explains."""

@@ -1,0 +1,1 @@
+"""The words of a conversation and the port that answers it."""

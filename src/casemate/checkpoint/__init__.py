@@ -1,0 +1,1 @@
+"""Facts of a model file, read from its header."""

@@ -1,0 +1,1 @@
+"""The pure request pipeline between HTTP and a ChatModel. No sockets."""

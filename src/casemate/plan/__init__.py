@@ -1,0 +1,1 @@
+"""Pure arithmetic: Machine, Checkpoint and Intent become a Plan or a Refusal."""

@@ -1,0 +1,1 @@
+"""Documents and findings become text, Markdown, HTML, JSON, SARIF."""

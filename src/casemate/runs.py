@@ -1,0 +1,1 @@
+"""A run's folder: records are appended, the manifest comes last."""
