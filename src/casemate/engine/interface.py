@@ -24,7 +24,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Starting:
-    """Not yet; `phase` is what it is doing (`load`, `warm`), `share` how far, from 0 to 1."""
+    """Not yet; `phase` is what it is doing (`start`, `load`, `warm`), `share` how far, from 0 to 1."""
 
     phase: str
     share: float = 0.0
@@ -36,16 +36,26 @@ class Engine(Protocol):
     Implementations: `llamacpp.LlamaCpp`, `simulator.Simulator` (both start a process), `remote.Remote` (starts none).
     """
 
-    name: str
-    key: str
-    """The per-launch secret that its HTTP server asks for; empty where there is none."""
+    @property
+    def name(self) -> str:
+        """Its kind, as in `Plan.engine`."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """The secret that its HTTP server asks for; empty where there is none."""
+        ...
 
     def launch(self, plan: Plan, port: int) -> Launch | None:
         """The process to start for this plan on this loopback port; None if there is none to start."""
         ...
 
     def endpoint(self, plan: Plan, port: int) -> Endpoint:
-        """Where it will answer."""
+        """Where it will answer.
+
+        Raises:
+            EngineError: that is an address to which nothing may be sent.
+        """
         ...
 
     def phase(self, line: str) -> Starting | None:

@@ -1,0 +1,106 @@
+"""An OpenAI-compatible server that somebody else runs. No process; only an address, looked at twice before use."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, urlsplit
+
+from casemate.chat.model import Endpoint
+from casemate.engine.interface import Launch, Starting
+from casemate.errors import EngineError
+from casemate.plan.planner import Plan
+
+_METADATA = frozenset(
+    map(
+        ipaddress.ip_address,
+        # services of clouds that hand out credentials and are not in a link-local range:
+        # EC2 over IPv6, Alibaba, Azure, Oracle
+        ("fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192"),
+    )
+)
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_REMEDY = "give the address of an OpenAI-compatible server, such as http://10.0.0.5:8000"
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """An engine behind a URL.
+
+    Args:
+        url: http(s) address, with or without a trailing `/v1`.
+        model: the name to ask for; empty takes the plan's.
+        key: its bearer token; empty sends none.
+    """
+
+    url: str
+    model: str = ""
+    key: str = field(default="", repr=False)
+    name: str = field(default="remote", init=False)
+
+    def launch(self, plan: Plan, port: int) -> Launch | None:
+        """Nothing to start."""
+        del plan, port
+        return None
+
+    def endpoint(self, plan: Plan, port: int) -> Endpoint:
+        """The address, without `/v1`.
+
+        Raises:
+            EngineError: no http(s) URL, one with credentials or a query in it, or a link-local address.
+        """
+        del port
+        _refuse(_parts(self.url).hostname or "", self.url)
+        base = self.url.rstrip("/").removesuffix("/v1").rstrip("/")
+        return Endpoint(base, self.model or plan.model, plan.context, frozenset({"stream"}))
+
+    def phase(self, line: str) -> Starting | None:
+        """It writes no log that we could read."""
+        del line
+        return None
+
+
+async def refuse_link_local(url: str) -> None:
+    """Look up the host of a URL; every address that it has must be one to which we may talk.
+
+    Raises:
+        EngineError: the name is unknown, or one of its addresses is link-local or a cloud's metadata service.
+    """
+    parts = _parts(url)
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise EngineError(f"the host {parts.hostname!r} is not known", where=url, remedy=_REMEDY) from error
+    for *_, address in found:
+        _refuse(str(address[0]), url)
+
+
+def _parts(url: str) -> SplitResult:
+    """An address that names a server and nothing else; what it must not carry is not repeated."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise EngineError("the engine's address is no http or https address", remedy=_REMEDY)
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise EngineError("the engine's address carries more than host and path", remedy=_REMEDY)
+    return parts
+
+
+def _refuse(host: str, url: str) -> None:
+    """Refuse an address literal on a link-local network; a name passes, it is looked up later."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return
+    if isinstance(address, ipaddress.IPv6Address):
+        inner = ipaddress.IPv4Address(address.packed[-4:]) if address in _NAT64 else None
+        address = address.ipv4_mapped or address.sixtofour or inner or address
+    if address.is_link_local or address in _METADATA:
+        raise EngineError(
+            f"{host} is link-local: requests there may fetch a cloud's credentials", where=url, remedy=_REMEDY
+        )
