@@ -1,0 +1,47 @@
+"""What the web needs from the house, handed in by the roof as one value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from casemate.chat.model import ChatModel
+from casemate.engine.interface import Ready, Starting
+from casemate.gateway.admission import Admission
+from casemate.gateway.pipeline import Checker, Step
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """The latest audit: what was audited, its JSON document (as `audit --format json` prints it), its HTML report."""
+
+    title: str
+    document: Mapping[str, Any]
+    html: str
+
+
+def no_report() -> AuditReport | None:
+    """Nothing was audited yet."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The parts behind the pages and `/v1`.
+
+    `model` answers under the public name `model_name`; `ready` tells the engine's state at this moment; `steps` run for
+    every request, `grounding` (None: there is no graph) for those who ask for it, and then `checker` has the last word.
+    `note` is shown beside the model's name: a step down, say. `report` gives the latest audit at each call.
+    """
+
+    model: ChatModel
+    model_name: str
+    ready: Callable[[], Ready | Starting]
+    admission: Admission
+    steps: tuple[Step, ...] = ()
+    grounding: Step | None = None
+    checker: Checker | None = None
+    context: int = 0
+    note: str = ""
+    report: Callable[[], AuditReport | None] = no_report
