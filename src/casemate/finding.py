@@ -134,7 +134,7 @@ class AuditResult:
     model: ModelNote = field(default_factory=ModelNote)
 
 
-def fingerprint(rule: str, path: str, code: str, occurrence: int) -> str:
+def fingerprint(rule: str, path: str, *, code: str, occurrence: int) -> str:
     """A stable name for a finding: the same after lines move or unrelated code changes.
 
     Args:

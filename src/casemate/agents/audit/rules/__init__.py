@@ -1,0 +1,23 @@
+"""Every rule of the audit, by its id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from casemate.agents.audit.rules import cryptography, files, injection, queries, switches, web
+from casemate.agents.audit.rules.rule import Language, Rule
+
+__all__ = ["RULES", "Language", "Rule", "message"]
+
+_FAMILIES = (queries.RULES, injection.RULES, files.RULES, web.RULES, cryptography.RULES, switches.RULES)
+RULES: Mapping[str, Rule] = MappingProxyType({rule.id: rule for family in _FAMILIES for rule in family})
+
+
+def message(rule_id: str, language: Language = "en") -> str:
+    """What a rule says where it finds something, in a language.
+
+    Raises:
+        KeyError: there is no such rule.
+    """
+    return RULES[rule_id].message(language)

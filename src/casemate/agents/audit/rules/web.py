@@ -1,0 +1,271 @@
+"""Rules for what a web application sends and where it goes: pages, redirects, requests, headers, cookies, logs."""
+
+from __future__ import annotations
+
+from casemate.agents.audit.rules.rule import Rule
+from casemate.finding import Severity
+
+RULES = (
+    Rule(
+        id="cross-site-scripting",
+        cwe="CWE-79",
+        name="Improper Neutralization of Input During Web Page Generation ('Cross-site Scripting')",
+        severity=Severity.MEDIUM,
+        title_en="Cross-site scripting",
+        title_zh="跨站脚本（XSS）",
+        message_en="Untrusted data is sent as part of a page, so it can run scripts in the reader's browser.",
+        message_zh="不可信数据被写入页面，可在读者的浏览器中执行脚本。",
+        fix_en="Render a template with automatic escaping, or escape with `markupsafe.escape`.",
+        fix_zh="使用自动转义的模板渲染，或用 `markupsafe.escape` 转义。",
+        purpose="A browser cannot tell the site's own markup from markup that came with the data.",
+        bad="""\
+from flask import Flask, request
+
+app = Flask(__name__)
+
+@app.route("/search")
+def search():
+    return "<h1>Results for " + request.args["q"] + "</h1>"
+""",
+        good="""\
+from flask import Flask, request
+from markupsafe import escape
+
+app = Flask(__name__)
+
+@app.route("/search")
+def search():
+    return "<h1>Results for " + escape(request.args["q"]) + "</h1>"
+""",
+        sheet="Cross_Site_Scripting_Prevention_Cheat_Sheet",
+    ),
+    Rule(
+        id="autoescape-off",
+        cwe="CWE-79",
+        name="Improper Neutralization of Input During Web Page Generation ('Cross-site Scripting')",
+        severity=Severity.MEDIUM,
+        title_en="Templates without automatic escaping",
+        title_zh="模板未启用自动转义",
+        message_en="Templates of this environment put data into pages as it is.",
+        message_zh="该模板环境会把数据原样写入页面。",
+        fix_en="Pass `autoescape=jinja2.select_autoescape()`.",
+        fix_zh="传入 `autoescape=jinja2.select_autoescape()`。",
+        purpose="Jinja2 by itself does not escape; one forgotten filter is a hole.",
+        bad="""\
+from jinja2 import Environment, FileSystemLoader
+
+pages = Environment(loader=FileSystemLoader("pages"), autoescape=False)
+""",
+        good="""\
+from jinja2 import Environment, FileSystemLoader, select_autoescape
+
+pages = Environment(loader=FileSystemLoader("pages"), autoescape=select_autoescape())
+""",
+        sheet="Cross_Site_Scripting_Prevention_Cheat_Sheet",
+    ),
+    Rule(
+        id="open-redirect",
+        cwe="CWE-601",
+        name="URL Redirection to Untrusted Site ('Open Redirect')",
+        severity=Severity.MEDIUM,
+        title_en="Open redirect",
+        title_zh="开放重定向",
+        message_en="Untrusted data decides where the browser is sent, so a link to this site can lead anywhere.",
+        message_zh="不可信数据决定浏览器的跳转地址，指向本站的链接可以通往任意网站。",
+        fix_en="Redirect only to addresses of this site: `url_for`, or a host from a fixed list.",
+        fix_zh="只跳转到本站地址：使用 `url_for`，或主机名在固定列表中。",
+        purpose="Readers trust the address that they see; the redirect spends that trust.",
+        bad="""\
+from flask import Flask, redirect, request
+
+app = Flask(__name__)
+
+@app.route("/login")
+def login():
+    return redirect(request.args.get("next", "/"))
+""",
+        good="""\
+from urllib.parse import urlparse
+from flask import Flask, redirect, request
+
+app = Flask(__name__)
+HOSTS = {"", "shop.example.com"}
+
+@app.route("/login")
+def login():
+    target = request.args.get("next", "/")
+    if urlparse(target).netloc not in HOSTS:
+        target = "/"
+    return redirect(target)
+""",
+        sheet="Unvalidated_Redirects_and_Forwards_Cheat_Sheet",
+    ),
+    Rule(
+        id="server-side-request-forgery",
+        cwe="CWE-918",
+        name="Server-Side Request Forgery (SSRF)",
+        severity=Severity.HIGH,
+        title_en="Server-side request forgery",
+        title_zh="服务端请求伪造（SSRF）",
+        message_en="Untrusted data decides which host the server talks to, so it can reach what only the server can.",
+        message_zh="不可信数据决定服务器访问的主机，可借此访问仅服务器可达的资源。",
+        fix_en="Take the host from a fixed list; let the data be only a part of the path, quoted.",
+        fix_zh="主机取自固定列表；数据只能作为转义后的路径部分。",
+        purpose="Inside the network lie services that trust every caller, such as a cloud's metadata.",
+        bad="""\
+import requests
+from flask import Flask, request
+
+app = Flask(__name__)
+
+@app.route("/preview")
+def preview():
+    return {"size": len(requests.get(request.args["url"], timeout=5).content)}
+""",
+        good="""\
+from urllib.parse import urlparse
+import requests
+from flask import Flask, abort, request
+
+app = Flask(__name__)
+HOSTS = {"images.example.com"}
+
+@app.route("/preview")
+def preview():
+    url = request.args["url"]
+    if urlparse(url).hostname not in HOSTS:
+        abort(400)
+    return {"size": len(requests.get(url, timeout=5).content)}
+""",
+        sheet="Server_Side_Request_Forgery_Prevention_Cheat_Sheet",
+    ),
+    Rule(
+        id="header-injection",
+        cwe="CWE-113",
+        name="Improper Neutralization of CRLF Sequences in HTTP Headers ('HTTP Request/Response Splitting')",
+        severity=Severity.MEDIUM,
+        title_en="Header injection",
+        title_zh="HTTP 头注入",
+        message_en="Untrusted data becomes a header as it is; a line break in it starts a header of its own.",
+        message_zh="不可信数据原样写入 HTTP 头，其中的换行可以添加新的头部。",
+        fix_en="Remove line breaks from the value, or quote it.",
+        fix_zh="去除值中的换行，或进行编码。",
+        purpose="`http.server` writes headers as they are given.",
+        bad="""\
+from http.server import BaseHTTPRequestHandler
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(302)
+        self.send_header("X-Trace", self.headers["X-Trace"])
+        self.end_headers()
+""",
+        good="""\
+from http.server import BaseHTTPRequestHandler
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(302)
+        self.send_header("X-Trace", self.headers["X-Trace"].replace("\\n", "").replace("\\r", ""))
+        self.end_headers()
+""",
+    ),
+    Rule(
+        id="log-injection",
+        cwe="CWE-117",
+        name="Improper Output Neutralization for Logs",
+        severity=Severity.LOW,
+        title_en="Log injection",
+        title_zh="日志注入",
+        message_en="Untrusted data goes into the log as it is; a line break in it forges an entry.",
+        message_zh="不可信数据原样写入日志，其中的换行可以伪造日志条目。",
+        fix_en="Log it with `%r`, or remove line breaks.",
+        fix_zh="用 `%r` 记录，或去除换行。",
+        purpose="Who reads the log cannot tell a forged line from a real one.",
+        bad="""\
+import logging
+from flask import Flask, request
+
+app = Flask(__name__)
+
+@app.route("/visit")
+def visit():
+    logging.info("visit of %s", request.args["name"])
+    return {"ok": True}
+""",
+        good="""\
+import logging
+from flask import Flask, request
+
+app = Flask(__name__)
+
+@app.route("/visit")
+def visit():
+    logging.info("visit of %r", request.args["name"])
+    return {"ok": True}
+""",
+        sheet="Logging_Cheat_Sheet",
+    ),
+    Rule(
+        id="secret-in-log",
+        cwe="CWE-532",
+        name="Insertion of Sensitive Information into Log File",
+        severity=Severity.MEDIUM,
+        title_en="Secret in a log",
+        title_zh="日志中的敏感信息",
+        message_en="A password or key goes into the log, where many may read it.",
+        message_zh="口令或密钥被写入日志，可被许多人读取。",
+        fix_en="Do not log it; log who and when.",
+        fix_zh="不要记录它，只记录用户和时间。",
+        purpose="Logs are copied, kept and read by more people than the store of passwords.",
+        bad="""\
+import logging
+
+def login(name, password):
+    logging.info("login %s %s", name, password)
+""",
+        good="""\
+import logging
+
+def login(name, password):
+    logging.info("login %s, %d characters", name, len(password))
+""",
+        sheet="Logging_Cheat_Sheet",
+    ),
+    Rule(
+        id="trust-boundary",
+        cwe="CWE-501",
+        name="Trust Boundary Violation",
+        severity=Severity.LOW,
+        title_en="Untrusted data in the session",
+        title_zh="不可信数据进入会话",
+        message_en="Untrusted data is put into the session, which later code trusts.",
+        message_zh="不可信数据被放入会话，后续代码会信任它。",
+        fix_en="Check it first, or keep what the server itself knows.",
+        fix_zh="先校验，或只保存服务器自己得出的数据。",
+        purpose="What lies in the session looks as if the server had put it there.",
+        bad="""\
+from flask import Flask, request, session
+
+app = Flask(__name__)
+
+@app.post("/role")
+def role():
+    session["role"] = request.form["role"]
+    return {"ok": True}
+""",
+        good="""\
+from flask import Flask, abort, request, session
+
+app = Flask(__name__)
+ROLES = {"buyer", "seller"}
+
+@app.post("/role")
+def role():
+    if request.form["role"] not in ROLES:
+        abort(400)
+    session["role"] = request.form["role"]
+    return {"ok": True}
+""",
+    ),
+)
