@@ -1,0 +1,44 @@
+"""Two graphs: a small one from files of our own in the official formats, and the real one, built once."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from casemate.errors import KnowledgeError
+from casemate.knowledge.build import Sources, build, sources
+from casemate.knowledge.feeds.attack_lookup import Files
+from casemate.knowledge.graph import Graph
+
+SMALL = Path(__file__).parent / "small"
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Sources:
+    """The small sources, to be broken at will."""
+    folder = shutil.copytree(SMALL, tmp_path / "small")
+    attack = Files(folder / "attack-patterns.json", folder / "mitigations.json", folder / "relationships.json")
+    return Sources(folder / "cwe.xml", attack)
+
+
+@pytest.fixture
+def small_graph(small: Sources, tmp_path: Path) -> Iterator[Graph]:
+    path = tmp_path / "graph.sqlite"
+    build(small, path)
+    with Graph.open(path) as graph:
+        yield graph
+
+
+@pytest.fixture(scope="session")
+def real_graph(artifacts: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
+    try:
+        origin = sources(artifacts)
+    except KnowledgeError as error:
+        pytest.fail(f"{error}; make test fetches it", pytrace=False)
+    path = tmp_path_factory.mktemp("real") / "graph.sqlite"
+    build(origin, path)
+    with Graph.open(path) as graph:
+        yield graph

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from casemate import settings
+from casemate.cli.kb import kb
+from casemate.errors import KnowledgeError, UsageError
+from casemate.knowledge.graph import Graph
+
+
+@pytest.fixture
+def built(home: Path, real_graph: Graph) -> Path:
+    target = settings.load().graph
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(real_graph.path, target)
+    return target
+
+
+def printed(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(kb, arguments, catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def parsed(*arguments: str, code: int = 0) -> dict[str, Any]:
+    value = json.loads(printed(*arguments, "--json", code=code))
+    assert value["schema_version"] == 1
+    return dict(value)
+
+
+def test_status_counts_what_the_graph_holds(built: Path) -> None:
+    value = parsed("status")
+    assert value["nodes"]["weakness"] == 938
+    assert (value["dangling"], value["dense"]) == (0, False)
+    assert "weakness 938" in printed("status")
+
+
+def test_show_prints_a_node_with_what_is_around_it(built: Path) -> None:
+    value = parsed("show", "cwe-89")
+    assert value["node"]["id"] == "CWE-89"
+    assert value["node"]["address"] == "https://cwe.mitre.org/data/definitions/89.html"
+    assert any(edge["end"] == "T1190" and edge["kind"] == "curated" for edge in value["edges"])
+    text = printed("show", "CWE-89")
+    assert "SQL注入" in text
+    assert "touches →" in text
+
+
+def test_show_of_an_unknown_id_is_an_error(built: Path) -> None:
+    with pytest.raises(KnowledgeError, match="the graph has no"):
+        printed("show", "CWE-99999")
+
+
+def test_search_prints_passages_best_first(built: Path) -> None:
+    assert parsed("search", "撞库", "--limit", "1")["passages"][0]["node"] == "T1110.004"
+    assert printed("search", "SQL注入").startswith("CWE-89  ")
+    assert printed("search", "??") == "nothing found\n"
+
+
+def test_check_names_every_wrong_citation_by_line_and_exits_one(built: Path, tmp_path: Path) -> None:
+    report = tmp_path / "report.md"
+    report.write_text("CWE-89 is right.\n但 CWE-99999 不存在。\nCWE-79 (SQL Injection)\n", encoding="utf-8")
+    value = parsed("check", str(report), code=1)
+    assert [(row["line"], row["grade"]) for row in value["citations"]] == [(1, "H0"), (2, "H1"), (3, "H4")]
+    assert (value["grades"], value["failed_per_100"]) == ({"H0": 1, "H1": 1, "H4": 1}, 66.7)
+    text = printed("check", str(report), code=1)
+    assert f"{report}:2:3: H1 CWE-99999: does not exist" in text
+    assert text.endswith("3 citations, 2 wrong (H0 1, H1 1, H4 1)\n")
+
+
+def test_check_of_a_right_text_exits_zero(built: Path, tmp_path: Path) -> None:
+    (tmp_path / "right.txt").write_text("T1190 and CWE-89")
+    assert printed("check", str(tmp_path / "right.txt")) == "2 citations, 0 wrong (H0 2)\n"
+    (tmp_path / "none.txt").write_text("")
+    assert printed("check", str(tmp_path / "none.txt")) == "0 citations, 0 wrong\n"
+
+
+def test_check_refuses_what_it_cannot_read_in_one_line(built: Path, tmp_path: Path) -> None:
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
+    for path, what in ((tmp_path / "absent", "No such file"), (tmp_path, "directory"), (tmp_path / "bytes", "UTF-8")):
+        with pytest.raises(UsageError, match=what):
+            printed("check", str(path))
+
+
+@pytest.mark.parametrize("arguments", [["status"], ["show", "CWE-89"], ["search", "xss"]])
+def test_without_a_graph_the_remedy_is_named(home: Path, arguments: list[str]) -> None:
+    with pytest.raises(KnowledgeError, match="casemate kb build"):
+        printed(*arguments)
+
+
+def test_without_sources_build_says_what_to_fetch(home: Path) -> None:
+    with pytest.raises(KnowledgeError, match="casemate fetch cwe attack"):
+        printed("build")
+
+
+def test_build_makes_the_graph_once(home: Path, artifacts: Path, real_graph: Graph) -> None:
+    folder = settings.load().artifacts
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.symlink_to(artifacts)
+    first, second = parsed("build"), parsed("build")
+    assert (first["fresh"], second["fresh"]) == (True, False)
+    assert Path(first["graph"]).read_bytes() == real_graph.path.read_bytes()
