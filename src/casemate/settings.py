@@ -30,6 +30,7 @@ class Settings(BaseSettings):
     port: int = Field(default=8642, ge=0, le=65535, description="port of the gateway; 0 picks a free one")
     model: str = Field(default="qwen2.5-coder-1.5b", description="artefact name of the model to run first")
     engine_url: str = Field(default="", description="an OpenAI-compatible server to use instead of starting an engine")
+    engine_model: str = Field(default="", description="name of the model at engine_url")
     engine_api_key: SecretStr = Field(default=SecretStr(""), description="key for engine_url")
     threads: int = Field(default=0, ge=0, description="threads for the CPU engine; 0 takes every core that we may use")
     context: int = Field(default=4096, ge=512, description="context window of the CPU engine in tokens")
@@ -49,6 +50,11 @@ class Settings(BaseSettings):
     def graph(self) -> Path:
         """The knowledge graph's file."""
         return self.root / "graph.sqlite"
+
+    @property
+    def runs(self) -> Path:
+        """The folder of all sealed runs."""
+        return self.root / "runs"
 
     @property
     def state(self) -> Path:

@@ -136,7 +136,8 @@ def test_the_name_of_the_next_weakness_never_fits(real_graph: Graph) -> None:
 
 
 def test_a_check_gives_each_id_once_with_its_worst_grade_then_what_was_only_offered(real_graph: Graph) -> None:
-    found = citations.check("CWE-89 is SQL injection. CWE-89 (Path Traversal)", real_graph, offered=["CWE-89", "CWE-79", "x"])
+    text = "CWE-89 is SQL injection. CWE-89 (Path Traversal)"
+    found = citations.check(text, real_graph, offered=["CWE-89", "CWE-79", "x"])
     assert [(c.id, c.grade, c.cited) for c in found] == [("CWE-89", "H4", True), ("CWE-79", "H0", False)]
     assert found[1].name.startswith("Improper Neutralization of Input")
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from casemate.agents.audit.rules import cryptography, files, injection, queries, switches, web
-from casemate.agents.audit.rules.rule import Language, Rule
+from casemate.agents.audit.rules.rule import Rule
+from casemate.agents.phrases import Language
 
-__all__ = ["RULES", "Language", "Rule", "message"]
+__all__ = ["RULES", "Rule", "message"]
 
 _FAMILIES = (queries.RULES, injection.RULES, files.RULES, web.RULES, cryptography.RULES, switches.RULES)
 RULES: Mapping[str, Rule] = MappingProxyType({rule.id: rule for family in _FAMILIES for rule in family})

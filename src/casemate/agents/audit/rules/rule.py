@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
+from casemate.agents.phrases import Language
 from casemate.finding import Severity
 
-Language = Literal["en", "zh"]
 _CHEAT_SHEETS = "https://cheatsheetseries.owasp.org/cheatsheets/"
 
 

@@ -1,0 +1,218 @@
+"""What agents say themselves, in both languages. One value a language, so a missing translation is a type error."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from casemate.finding import Confidence, Severity
+
+Language = Literal["en", "zh"]
+
+_HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
+
+
+def language_of(text: str) -> Language:
+    """`zh` where the text holds a Chinese character, else `en`."""
+    return "zh" if _HAN.search(text) else "en"
+
+
+@dataclass(frozen=True, slots=True)
+class Phrases:
+    """Every fixed sentence; braces are filled with `str.format`."""
+
+    severity: dict[Severity, str]
+    confidence: dict[Confidence, str]
+    colon: str
+    kind: str
+    severity_title: str
+    confidence_title: str
+    fix: str
+    clauses: str
+    place: str
+    evidence: str
+    flow: str
+    references: str
+    technique: str
+    explanation: str
+    explained_by: str
+    a_model: str
+    no_model: str
+    no_fix: str
+    no_clauses: str
+    rules_title: str
+    rules_found_nothing: str
+    no_passages: str
+    from_passages: str
+    use: str
+    named: str
+    offered: str
+    model_failed: str
+    sources: str
+    source: str
+    identifier: str
+    count: str
+    report_title: str
+    answer_title: str
+    summary: str
+    findings: str
+    total: str
+    analysed: str
+    skipped: str
+    failed: str
+    file: str
+    reason: str
+    not_looked_at: str
+    everything_looked_at: str
+    clauses_touched: str
+    clauses_note: str
+    framework: str
+    clause: str
+    title: str
+    model: str
+    incomplete: str
+    incomplete_clean: str
+    clean: str
+    nothing_analysed: str
+    found: str
+    suppressed: str
+    suppressed_count: str
+    step: str
+
+
+ENGLISH = Phrases(
+    severity={
+        Severity.CRITICAL: "critical",
+        Severity.HIGH: "high",
+        Severity.MEDIUM: "medium",
+        Severity.LOW: "low",
+        Severity.INFO: "info",
+    },
+    confidence={Confidence.HIGH: "high", Confidence.MEDIUM: "medium", Confidence.LOW: "low"},
+    colon=": ",
+    kind="Kind of weakness",
+    severity_title="Severity",
+    confidence_title="Confidence",
+    fix="Corrected code",
+    clauses="Clauses touched",
+    place="Place",
+    evidence="Evidence",
+    flow="Flow",
+    references="References",
+    technique="ATT&CK technique",
+    explanation="Explanation",
+    explained_by="Explanation by {model}",
+    a_model="the model",
+    no_model="No model took part: everything here comes from the rules and the knowledge graph.",
+    no_fix="No safe automatic fix.",
+    no_clauses="None recorded for this kind.",
+    rules_title="What the rules say",
+    rules_found_nothing="The rules found nothing in this code. That is not proof that it is safe: "
+    "they know a fixed set of weaknesses and see only these lines.",
+    no_passages="The knowledge graph holds nothing on this question.",
+    from_passages="From the knowledge graph:",
+    use="Use",
+    named="named in the answer",
+    offered="given to the model",
+    model_failed="The model gave no answer ({reason}).",
+    sources="Sources",
+    source="Source",
+    identifier="Identifier",
+    count="Count",
+    report_title="Code audit: {root}",
+    answer_title="Answer",
+    summary="Summary",
+    findings="Findings",
+    total="total",
+    analysed="Files analysed",
+    skipped="Files skipped",
+    failed="Files failed",
+    file="File",
+    reason="Reason",
+    not_looked_at="What was not looked at",
+    everything_looked_at="Every file was analysed.",
+    clauses_touched="Clauses touched",
+    clauses_note="A finding touches a clause; nothing here says that anything complies with one.",
+    framework="Framework",
+    clause="Clause",
+    title="Title",
+    model="Model",
+    incomplete="Incomplete: {failed} of {files} files could not be analysed; {found} findings in the rest.",
+    incomplete_clean="Incomplete: {failed} of {files} files could not be analysed; no findings in the rest, "
+    "which is not a clean result.",
+    clean="Clean: no findings in {analysed} analysed files.",
+    nothing_analysed="Nothing was analysed, so nothing can be said.",
+    found="{found} findings in {analysed} analysed files.",
+    suppressed="The source carries a suppression mark for this finding.",
+    suppressed_count="Marked as suppressed in the source",
+    step="Step",
+)
+
+CHINESE = Phrases(
+    severity={
+        Severity.CRITICAL: "严重",
+        Severity.HIGH: "高危",
+        Severity.MEDIUM: "中危",
+        Severity.LOW: "低危",
+        Severity.INFO: "提示",
+    },
+    confidence={Confidence.HIGH: "高", Confidence.MEDIUM: "中", Confidence.LOW: "低"},
+    colon="：",
+    kind="弱点类型",
+    severity_title="严重程度",
+    confidence_title="置信度",
+    fix="修复代码",
+    clauses="涉及条款",
+    place="位置",
+    evidence="证据",
+    flow="数据流",
+    references="参考资料",
+    technique="ATT&CK 技术",
+    explanation="解释",
+    explained_by="解释（由 {model} 生成）",
+    a_model="模型",
+    no_model="没有使用模型：以下内容全部来自规则和知识图谱。",
+    no_fix="没有安全的自动修复方案。",
+    no_clauses="该类型没有登记条款。",
+    rules_title="规则结论",
+    rules_found_nothing="规则在这段代码中没有发现问题。这并不证明代码安全：规则只认识固定的弱点类型，也只看到这几行代码。",
+    no_passages="知识图谱中没有与该问题相关的内容。",
+    from_passages="来自知识图谱：",
+    use="用途",
+    named="回答中引用",
+    offered="提供给模型",
+    model_failed="模型没有给出回答（{reason}）。",
+    sources="来源",
+    source="出处",
+    identifier="编号",
+    count="数量",
+    report_title="代码审计：{root}",
+    answer_title="回答",
+    summary="概要",
+    findings="发现",
+    total="合计",
+    analysed="已分析文件",
+    skipped="跳过的文件",
+    failed="失败的文件",
+    file="文件",
+    reason="原因",
+    not_looked_at="未检查的内容",
+    everything_looked_at="所有文件均已分析。",
+    clauses_touched="涉及条款",
+    clauses_note="这里只说明发现涉及哪些条款，不代表符合任何条款。",
+    framework="框架",
+    clause="条款",
+    title="标题",
+    model="模型",
+    incomplete="不完整：{files} 个文件中有 {failed} 个未能分析；其余文件中有 {found} 个发现。",
+    incomplete_clean="不完整：{files} 个文件中有 {failed} 个未能分析；其余文件中没有发现，但这不等于没有问题。",
+    clean="已分析 {analysed} 个文件，没有发现问题。",
+    nothing_analysed="没有分析任何文件，因此无法下结论。",
+    found="在 {analysed} 个已分析的文件中有 {found} 个发现。",
+    suppressed="源代码中带有对该发现的抑制标记。",
+    suppressed_count="源代码中标记为抑制的",
+    step="步骤",
+)
+
+PHRASES: dict[Language, Phrases] = {"en": ENGLISH, "zh": CHINESE}

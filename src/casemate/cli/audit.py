@@ -1,0 +1,126 @@
+"""`casemate audit`: findings first, then the model's words about them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from casemate import __version__, settings
+from casemate.agents import dossier
+from casemate.agents.audit.explain import explain
+from casemate.agents.audit.scan import scan
+from casemate.cli import history, output
+from casemate.cli.choosing import RULES_ONLY
+from casemate.cli.library import NO_LIBRARY, open_library
+from casemate.cli.speaker import Speaker, speaking
+from casemate.finding import AuditResult, Finding, ModelNote, Severity
+from casemate.report import findings, html, markdown, sarif, text
+from casemate.report.columns import wrapped
+from casemate.report.visible import as_json, visible
+from casemate.settings import Settings
+
+_FOUND, _INCOMPLETE = 1, 2
+
+
+class Form(StrEnum):
+    """What an audit can be printed as."""
+
+    TEXT = "text"
+    JSON = "json"
+    MD = "md"
+    HTML = "html"
+    SARIF = "sarif"
+
+
+class Language(StrEnum):
+    """In which language a report is written."""
+
+    EN = "en"
+    ZH = "zh"
+
+
+def audit(  # noqa: PLR0913, PLR0917 - each is an option of the command line
+    path: Annotated[Path, typer.Argument(help="File or folder to audit.")],
+    format_: Annotated[Form, typer.Option("--format", help="Form of the output.")] = Form.TEXT,
+    json_: output.Json = False,
+    output_: Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of stdout.")] = None,
+    language: Annotated[Language, typer.Option(help="Language of the report.")] = Language.EN,
+    no_model: Annotated[bool, typer.Option("--no-model", help="Findings only, without explanations.")] = False,
+    explain_: Annotated[int, typer.Option("--explain", min=0, help="How many findings to explain, worst first.")] = 20,
+    fail_on: Annotated[Severity, typer.Option(help="Mildest severity that makes the exit code 1.")] = Severity.INFO,
+) -> int:
+    """Audit a folder of code; the model explains, it never decides."""
+    form = Form.JSON if json_ else format_
+    config = settings.load()
+    scanned = scan(path)
+    result = AuditResult(scanned.findings, scanned.ledger, ModelNote("", RULES_ONLY))
+    if streamed := form is Form.TEXT and output_ is None:
+        typer.echo(_rendered(result, form, language=language, path=path))
+    if not no_model and result.findings:
+        told = _tell if streamed else _count
+        result = asyncio.run(_explained(config, result, language=language, limit=explain_, told=told))
+    history.keep(config, result, title=str(path), language=language.value)
+    if not streamed:
+        output.emit(_rendered(result, form, language=language, path=path), output_)
+    return _exit_code(result, fail_on)
+
+
+def _exit_code(result: AuditResult, fail_on: Severity) -> int:
+    if not result.ledger.complete:
+        return _INCOMPLETE
+    return _FOUND if any(finding.severity.rank <= fail_on.rank for finding in result.findings) else 0
+
+
+def _rendered(result: AuditResult, form: Form, *, language: Language, path: Path) -> str:
+    document = dossier.document(result, language=language.value, root=str(path))
+    match form:
+        case Form.TEXT:
+            return text.render(document, output.width())
+        case Form.MD:
+            return markdown.render(document)
+        case Form.HTML:
+            return html.render(document)
+        case Form.JSON:
+            return as_json(findings.to_json(result))
+        case Form.SARIF:
+            return as_json(sarif.to_sarif(result, version=__version__, prefix=_below_checkout(path)))
+
+
+async def _explained(
+    config: Settings, result: AuditResult, *, language: Language, limit: int, told: Callable[[Speaker, Finding], None]
+) -> AuditResult:
+    """The same findings, the first `limit` with the model's words, each told as it comes."""
+    gate = (open_library(config) or NO_LIBRARY).repair
+    async with speaking(config) as speaker:
+        if speaker.model is None:
+            return replace(result, model=speaker.note)
+        explained = []
+        async for finding in explain(result.findings[:limit], speaker.model, language=language.value, gate=gate):
+            told(speaker, finding)
+            explained.append(finding)
+        return replace(result, findings=(*explained, *result.findings[limit:]), model=speaker.note)
+
+
+def _tell(speaker: Speaker, finding: Finding) -> None:
+    place = f"{finding.cwe} {finding.location.path}:{finding.location.line}"
+    said = finding.explanation or "(no explanation that passed the gates)"
+    typer.echo("\n".join((f"\n{place}, in the words of {speaker.note.name}:", *wrapped(visible(said), output.width()))))
+
+
+def _count(_: Speaker, finding: Finding) -> None:
+    typer.echo(f"explained {finding.cwe} {finding.location.path}:{finding.location.line}", err=True)
+
+
+def _below_checkout(path: Path) -> str:
+    """Where the audited folder lies in its git checkout: a code host wants addresses from the top."""
+    folder = path.resolve() if path.is_dir() else path.resolve().parent
+    for above in (folder, *folder.parents):
+        if (above / ".git").exists():
+            return folder.relative_to(above).as_posix().removeprefix(".")
+    return ""

@@ -1,0 +1,222 @@
+"""`casemate kb`: build the knowledge graph, look things up in it, and check what a text cites."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich import progress
+from rich.console import Console
+
+from casemate import settings
+from casemate.cli.output import Form, Json, TextOrJson, is_json, print_json, width
+from casemate.errors import KnowledgeError, UsageError
+from casemate.knowledge import build as builder
+from casemate.knowledge import citations, embed, mentions
+from casemate.knowledge.graph import Graph
+from casemate.knowledge.node import Edge, Node
+from casemate.knowledge.search import Search
+from casemate.report.visible import visible
+
+_FOUND = 1
+_MAX_FILE_BYTES = 50_000_000
+_SHOWN_EDGES = 8
+
+kb = typer.Typer(help="Build and query the knowledge graph.", add_completion=False, rich_markup_mode=None)
+
+
+@kb.command()
+def build(
+    dense: Annotated[bool, typer.Option(help="Also embed every node, so that search finds meaning (minutes).")] = False,
+    force: Annotated[bool, typer.Option(help="Build even if nothing changed.")] = False,
+    *,
+    form: TextOrJson = Form.TEXT,
+    json: Json = False,
+) -> None:
+    """Build the graph from the fetched sources; the old one stays in use until the new one is whole."""
+    wanted = settings.load()
+    origin = builder.sources(wanted.artifacts)
+    with _bars() as bars:
+        report = builder.build(origin, wanted.graph, observe=lambda step: _advance(bars, step), force=force)
+        embedded = _embed(wanted.graph, bars) if dense else 0
+    if is_json(form, json):
+        print_json({"graph": str(wanted.graph), **asdict(report), "embedded": embedded})
+        return
+    state = "built" if report.fresh else "up to date"
+    typer.echo(f"{wanted.graph}: {state}, {report.nodes} nodes, {report.edges} edges, {report.aliases} aliases")
+    if embedded:
+        typer.echo(f"{embedded} nodes embedded")
+
+
+@kb.command()
+def status(form: TextOrJson = Form.TEXT, json: Json = False) -> None:
+    """Say what the graph holds, of which versions."""
+    path = settings.load().graph
+    with Graph.open(path) as graph:
+        census, dense = graph.census(), embed.has_index(graph)
+    if is_json(form, json):
+        print_json({"graph": str(path), "size_bytes": path.stat().st_size, **asdict(census), "dense": dense})
+        return
+    typer.echo(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
+    for label, counts in (("nodes", census.nodes), ("edges", census.edges), ("versions", census.versions)):
+        typer.echo(f"{label:<9} " + ", ".join(f"{name} {value}" for name, value in sorted(counts.items())))
+    typer.echo(f"aliases   {census.aliases}\ndangling  {census.dangling}")
+    typer.echo("dense     " + ("built" if dense else "not built: casemate kb build --dense"))
+
+
+@kb.command()
+def show(
+    id_: Annotated[str, typer.Argument(metavar="ID", help="CWE-89, T1059.007, TA0001, M1013, A03:2021, CAPEC-66 …")],
+    *,
+    form: TextOrJson = Form.TEXT,
+    json: Json = False,
+) -> None:
+    """Show a node, its other names, and what is around it."""
+    with Graph.open(settings.load().graph) as graph:
+        node = graph.node(mentions.canonical(id_))
+        if node is None:
+            raise KnowledgeError(f"the graph has no {id_!r}", remedy='try casemate kb search "…"')
+        edges, aliases = graph.around(node.id), graph.aliases(node.id)
+    if is_json(form, json):
+        around = [asdict(edge) for edge in edges]
+        print_json({"node": asdict(node) | {"address": node.address}, "aliases": aliases, "edges": around})
+        return
+    typer.echo(visible("\n".join(_page(node, aliases, edges=edges))))
+
+
+@kb.command()
+def search(
+    text: Annotated[str, typer.Argument(help="What to look for, in Chinese or English.")],
+    limit: Annotated[int, typer.Option(min=1, max=40, help="How many passages.")] = 5,
+    *,
+    form: TextOrJson = Form.TEXT,
+    json: Json = False,
+) -> None:
+    """Find the passages that bear on a text, best first."""
+    with Graph.open(settings.load().graph) as graph:
+        dense = embed.open_dense(graph, embed.E5()) if embed.has_index(graph) else None
+        found = Search(graph, dense).search(text, limit)
+    if is_json(form, json):
+        print_json({"passages": [asdict(passage) for passage in found]})
+        return
+    for passage in found:
+        typer.echo(visible(f"{passage.node}  {passage.title}  ({passage.source} {passage.version})"))
+        typer.echo(visible(textwrap.indent(textwrap.fill(passage.text, width() - 4), "    ")))
+    if not found:
+        typer.echo("nothing found")
+
+
+@kb.command()
+def check(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A text, JSON or SARIF file.")],
+    *,
+    form: TextOrJson = Form.TEXT,
+    json: Json = False,
+) -> None:
+    """Grade every identifier that a file cites; exit 1 if one is wrong."""
+    text = _text(path)
+    with Graph.open(settings.load().graph) as graph:
+        verdicts = citations.examine(text, graph)
+    failed = [verdict for verdict in verdicts if verdict.failed]
+    grades = dict(sorted(Counter(verdict.grade for verdict in verdicts).items()))
+    if is_json(form, json):
+        rows = [_row(text, verdict) for verdict in verdicts]
+        print_json({"citations": rows, "grades": grades, "failed_per_100": _per_100(failed, verdicts)})
+    else:
+        for verdict in failed:
+            typer.echo(visible(_line(path, text, verdict=verdict)))
+        counts = ", ".join(f"{grade} {count}" for grade, count in grades.items())
+        typer.echo(f"{len(verdicts)} citations, {len(failed)} wrong" + (f" ({counts})" if counts else ""))
+    if failed:
+        raise typer.Exit(_FOUND)
+
+
+@contextmanager
+def _bars() -> Iterator[progress.Progress]:
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(bar_width=16),
+        progress.TextColumn("{task.completed:.0f}"),
+    )
+    with progress.Progress(*columns, console=Console(stderr=True)) as bars:
+        yield bars
+
+
+def _advance(bars: progress.Progress, step: builder.Progress) -> None:
+    task = next((task.id for task in bars.tasks if task.description == step.stage), None)
+    task = bars.add_task(step.stage, total=None) if task is None else task
+    bars.update(task, completed=step.done, total=step.total or None)
+
+
+def _embed(path: Path, bars: progress.Progress) -> int:
+    with Graph.open(path) as graph:
+        return embed.build_index(
+            graph,
+            embed.E5(),
+            observe=lambda done, total: _advance(bars, builder.Progress("embedding", done, total)),
+        )
+
+
+def _page(node: Node, aliases: tuple[str, ...], *, edges: tuple[Edge, ...]) -> Iterator[str]:
+    facts = (node.kind, node.abstraction, node.state, node.usage and f"mapping {node.usage.lower()}")
+    yield f"{node.id}  {node.name}" + (f"  {node.name_zh}" if node.name_zh else "")
+    yield "    " + " · ".join(filter(None, (*facts, f"{node.source} {node.version}", node.address)))
+    for label, text in (("", node.text), ("prevent: ", node.advice), ("also: ", ", ".join(aliases))):
+        if text:
+            yield textwrap.indent(textwrap.fill(label + text, width() - 4), "    ")
+    groups: dict[tuple[str, str], list[str]] = {}
+    for edge in edges:
+        arrow, other = (f"{edge.relation} →", edge.end) if edge.start == node.id else (f"← {edge.relation}", edge.start)
+        groups.setdefault((arrow, edge.kind), []).append(
+            other + (f" ({len(edge.support)})" if edge.relation == "enables" and edge.support else "")
+        )
+    for (arrow, kind), others in groups.items():
+        more = f" … {len(others)} in all" if len(others) > _SHOWN_EDGES else ""
+        yield f"  {arrow:<16} {kind:<9} {', '.join(others[:_SHOWN_EDGES])}{more}"
+
+
+def _row(text: str, verdict: citations.Verdict) -> dict[str, Any]:
+    line, column = _place(text, verdict.mention.start)
+    return {
+        "id": verdict.mention.id,
+        "line": line,
+        "column": column,
+        "grade": verdict.grade,
+        "name": verdict.name,
+        "version": verdict.version,
+        "reason": verdict.reason,
+        "replacement": verdict.replacement,
+    }
+
+
+def _line(path: Path, text: str, *, verdict: citations.Verdict) -> str:
+    line, column = _place(text, verdict.mention.start)
+    right = verdict.replacement or (verdict.name if verdict.grade == "H4" else "")
+    return f"{path}:{line}:{column}: {verdict.grade} {verdict.mention.id}: {verdict.reason}" + (
+        f"; right is {right}" if right else ""
+    )
+
+
+def _place(text: str, at: int) -> tuple[int, int]:
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+
+
+def _per_100(failed: list[citations.Verdict], verdicts: tuple[citations.Verdict, ...]) -> float:
+    return round(100 * len(failed) / len(verdicts), 1) if verdicts else 0.0
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > _MAX_FILE_BYTES:
+            raise UsageError("the file is larger than 50 MB", where=str(path))
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    except UnicodeDecodeError as error:
+        raise UsageError("is not UTF-8 text", where=str(path)) from error

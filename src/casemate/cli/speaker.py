@@ -1,0 +1,84 @@
+"""Who speaks for one command: the running platform, a server that the user named, an engine of our own, or nobody."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from casemate.artifacts.partial import Observer
+from casemate.chat.http import HttpModel
+from casemate.chat.model import ChatModel, Endpoint
+from casemate.cli import state
+from casemate.cli.choosing import RULES_ONLY, choose_model
+from casemate.engine.interface import Engine
+from casemate.engine.llamacpp import LlamaCpp
+from casemate.engine.remote import Remote
+from casemate.engine.supervisor import USUAL, Terms, running
+from casemate.errors import SettingsError
+from casemate.finding import ModelNote
+from casemate.plan.planner import Plan
+from casemate.settings import Settings
+
+PUBLIC_NAME = "casemate"
+"""The model's name at the gateway, whichever speaks behind it."""
+_CONTEXT_UNKNOWN = 0
+_REMOTE_SLOTS = 16
+"""Requests that we let a foreign server work on at once; it has its own queue behind them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """A model that is ready, None for nobody, and what the reader must know about it."""
+
+    model: ChatModel | None
+    note: ModelNote
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """What to run behind a gateway, and what the reader must know about it."""
+
+    engine: Engine
+    plan: Plan
+    note: ModelNote
+
+
+def backend(settings: Settings, observer: Observer | None = None) -> Backend | ModelNote:
+    """The engine that the settings ask for, or why there is none."""
+    if settings.engine_url:
+        name = settings.engine_model
+        if not name:
+            raise SettingsError("engine_url needs engine_model: the model's name there", remedy="see docs/settings.md")
+        engine = Remote(settings.engine_url, name, settings.engine_api_key.get_secret_value())
+        planned = Plan("remote", name, "", _CONTEXT_UNKNOWN, slots=_REMOTE_SLOTS, threads=0, memory_bytes=0)
+        return Backend(engine, planned, ModelNote(name, f"at {settings.engine_url}"))
+    chosen = choose_model(settings, observer)
+    return Backend(LlamaCpp(), chosen.plan, chosen.note) if chosen.plan else chosen.note
+
+
+@asynccontextmanager
+async def speaking(settings: Settings, *, wanted: bool = True, terms: Terms = USUAL) -> AsyncIterator[Speaker]:
+    """A ready model for the length of the block.
+
+    Args:
+        settings: where to look and what to start.
+        wanted: False for nobody, without looking.
+        terms: how to run an engine, if one must be started.
+
+    Raises:
+        EngineError: an engine was to be had, but does not start.
+    """
+    if not wanted:
+        yield Speaker(None, ModelNote("", RULES_ONLY))
+    elif platform := state.read(settings.state):
+        async with HttpModel(Endpoint(platform.url, PUBLIC_NAME)) as model:
+            yield Speaker(model, ModelNote(platform.model, platform.note))
+    elif isinstance(found := backend(settings), ModelNote):
+        yield Speaker(None, found)
+    else:
+        async with (
+            running(found.engine, found.plan, terms=terms) as endpoint,
+            HttpModel(endpoint, key=found.engine.key) as model,
+        ):
+            yield Speaker(model, found.note)

@@ -1,0 +1,106 @@
+"""`casemate up`: the platform."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+import typer
+import uvloop
+
+from casemate import settings
+from casemate.chat.http import HttpModel
+from casemate.chat.late import LateModel
+from casemate.cli import history, state
+from casemate.cli.downloads import downloading
+from casemate.cli.library import open_library
+from casemate.cli.speaker import PUBLIC_NAME, Backend, backend
+from casemate.engine.interface import Ready, Starting
+from casemate.engine.supervisor import Terms, running
+from casemate.errors import PlatformError, UsageError
+from casemate.finding import ModelNote
+from casemate.gateway.admission import Admission
+from casemate.gateway.grounding import grounding
+from casemate.settings import Settings
+from casemate.web.app import application, serving
+from casemate.web.services import Services
+
+_QUEUE = 32
+
+
+def up(
+    port: Annotated[int | None, typer.Option(help="Port of the gateway; 0 picks a free one.")] = None,
+    model: Annotated[str | None, typer.Option(help="Artefact name of the model to run first.")] = None,
+) -> int:
+    """Run the platform: engine, gateway and page, until told to stop."""
+    given = {"port": port, "model": model}
+    config = settings.load(**{key: value for key, value in given.items() if value is not None})
+    if other := state.read(config.state):
+        raise PlatformError("the platform runs already", where=other.url, remedy="casemate down ends it")
+    with downloading() as observer:
+        found = backend(config, observer)
+    if isinstance(found, ModelNote):
+        raise UsageError(f"no model can run here: {found.note}", remedy="ask and audit work without one")
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(_Platform(config, found)))
+    return 0
+
+
+class _Platform:
+    """One platform on its way up: what it is made of, and how far the engine's start is."""
+
+    def __init__(self, config: Settings, backend: Backend) -> None:
+        self.config = config
+        self.backend = backend
+        self.model = LateModel()
+        self.stage: Ready | Starting = Starting("start")
+
+    def observe(self, step: Ready | Starting) -> None:
+        """Take note of what the supervisor saw."""
+        self.stage = step
+
+    def services(self) -> Services:
+        """The parts that the web serves."""
+        library = open_library(self.config)
+        return Services(
+            model=self.model,
+            model_name=PUBLIC_NAME,
+            ready=lambda: self.stage,
+            admission=Admission(self.backend.plan.slots, _QUEUE),
+            grounding=grounding(library) if library else None,
+            checker=library,
+            context=self.backend.plan.context,
+            note=_described(self.backend.note),
+            report=lambda: history.latest(self.config),
+        )
+
+
+async def _serve(platform: _Platform) -> None:
+    """Serve at once, answer when the engine made a token, leave nothing behind."""
+    config, note = platform.config, platform.backend.note
+    try:
+        async with serving(application(platform.services()), host=config.host, port=config.port) as url:
+            typer.echo(f"the page is at {url}; loading {note.name}", err=True)
+            async with _answering(platform):
+                state.write(config.state, url=url, model=note.name, note=note.note)
+                typer.echo(f"ready: {_described(note)} at {url} (OpenAI API: {url}/v1)", err=True)
+                await asyncio.Event().wait()
+    finally:
+        state.remove(config.state)
+
+
+@asynccontextmanager
+async def _answering(platform: _Platform) -> AsyncIterator[None]:
+    backend = platform.backend
+    async with (
+        running(backend.engine, backend.plan, terms=Terms(observe=platform.observe)) as endpoint,
+        HttpModel(endpoint, key=backend.engine.key) as model,
+    ):
+        platform.model.attach(model)
+        yield
+
+
+def _described(note: ModelNote) -> str:
+    return f"{note.name} ({note.note})" if note.note else note.name
