@@ -6,34 +6,48 @@ casemate="${BIN:-.venv/bin}/casemate"
 step() { printf '\n\033[1m== %s\033[0m\n' "$1" >&2; }
 
 platform=
+child=
+run() { # in the background, so that a signal is obeyed at once and not when the command has ended
+    code=0
+    "$casemate" "$@" &
+    child=$!
+    wait "$child" || code=$?
+    child=
+    return "$code"
+}
 stop() {
-    [ -z "$platform" ] && return
-    "$casemate" down || true
-    wait "$platform" || true
-    platform=
+    for process in $child $platform; do
+        kill "$process" 2>/dev/null && wait "$process"
+    done
+    return 0
 }
 trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
 step "fetch what is pinned: model and sources of the graph"
-"$casemate" fetch || echo "going on with what is here" >&2
+run fetch || echo "going on with what is here" >&2
 
 step "build the knowledge graph"
-"$casemate" kb build || echo "going on without the graph" >&2
+run kb build || echo "going on without the graph" >&2
 
 step "start engine and gateway"
 "$casemate" up &
 platform=$!
-"$casemate" status --wait 120
+until "$casemate" status >/dev/null; do
+    if ! kill -0 "$platform" 2>/dev/null; then
+        echo "no platform: going on with rules and graph alone" >&2
+        platform=
+        break
+    fi
+    sleep 1
+done
 
 step "audit examples/shop: findings first, then the model's explanations"
-code=0
-"$casemate" audit examples/shop || code=$?
-[ "$code" -le 1 ] || exit "$code" # 1: something was found, which is what the example is for
+run audit examples/shop || [ $? -eq 1 ] # 1: something was found, which is what the example is for
 
 step "a question in Chinese"
-"$casemate" ask '这段 Python 代码有没有 SQL 注入风险？如何修复？
+run ask '这段 Python 代码有没有 SQL 注入风险？如何修复？
 import sqlite3
 def get_user(user_id):
     conn = sqlite3.connect("app.db")
@@ -42,12 +56,12 @@ def get_user(user_id):
     return cursor.fetchone()' || [ $? -eq 1 ]
 
 step "a question in English"
-"$casemate" ask "How does server-side request forgery work, and how do I defend against it?"
+run ask "How does server-side request forgery work, and how do I defend against it?"
 
-if [ -n "${ONCE:-}" ]; then
-    step "stop"
+if [ -n "${ONCE:-}" ] || [ -z "$platform" ]; then
     exit 0
 fi
 step "serving: Ctrl-C stops"
-"$casemate" status
+run status
 wait "$platform"
+

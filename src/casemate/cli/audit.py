@@ -52,7 +52,7 @@ def audit(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     output_: Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of stdout.")] = None,
     language: Annotated[Language, typer.Option(help="Language of the report.")] = Language.EN,
     no_model: Annotated[bool, typer.Option("--no-model", help="Findings only, without explanations.")] = False,
-    explain_: Annotated[int, typer.Option("--explain", min=0, help="How many findings to explain, worst first.")] = 20,
+    explain_: Annotated[int, typer.Option("--explain", min=0, help="How many findings to explain, worst first.")] = 8,
     fail_on: Annotated[Severity, typer.Option(help="Mildest severity that makes the exit code 1.")] = Severity.INFO,
 ) -> int:
     """Audit a folder of code; the model explains, it never decides."""
@@ -104,6 +104,8 @@ async def _explained(
         async for finding in explain(result.findings[:limit], speaker.model, language=language.value, gate=gate):
             told(speaker, finding)
             explained.append(finding)
+        if rest := len(result.findings) - len(explained):
+            typer.echo(f"{rest} milder findings were not explained: --explain sets how many are", err=True)
         return replace(result, findings=(*explained, *result.findings[limit:]), model=speaker.note)
 
 
