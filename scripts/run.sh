@@ -17,7 +17,7 @@ run() { # in the background, so that a signal is obeyed at once and not when the
 }
 stop() {
     for process in $child $platform; do
-        kill "$process" 2>/dev/null && wait "$process"
+        kill "$process" 2>/dev/null && wait "$process" || true
     done
     return 0
 }

@@ -108,7 +108,7 @@ async def _about_code(code: str, blank: Answer, *, model: ChatModel | None, tool
     text = "\n\n".join(dict.fromkeys(finding.explanation for finding in findings if finding.explanation))
     parts = tuple(part for finding in findings for part in _parts(finding, blank.language))
     _, citations = tools.gate("\n".join((*(f"{finding.cwe} {finding.name}" for finding in findings), text)))
-    note = blank.model if text or not missing else _silent(blank.model, missing[0].reason, phrases)
+    note = blank.model if text or not missing else _silent(blank.model, missing[0].reason, phrases=phrases)
     return replace(blank, parts=parts, text=text, citations=citations, findings=findings, model=note)
 
 
@@ -139,9 +139,9 @@ async def _from_passages(blank: Answer, *, model: ChatModel | None, tools: Tools
         outcome = await _written(blank, passages, model=model, gate=tools.gate)
         if isinstance(outcome, Answer):
             return outcome
-        blank = replace(blank, model=_silent(blank.model, outcome.reason, phrases))
+        blank = replace(blank, model=_silent(blank.model, outcome.reason, phrases=phrases))
     text, citations = tools.gate(_extract(passages, phrases))
-    return replace(blank, text=text, citations=_all_offered(citations, passages, text))
+    return replace(blank, text=text, citations=_all_offered(citations, passages, text=text))
 
 
 async def _written(
@@ -163,7 +163,7 @@ async def _written(
     match outcome:
         case Accepted(value=text):
             _, citations = gate(text)
-            return replace(blank, text=text, citations=_all_offered(citations, passages, text))
+            return replace(blank, text=text, citations=_all_offered(citations, passages, text=text))
         case NoAnswer():
             return outcome
 
@@ -208,13 +208,13 @@ def _extract(passages: Sequence[Passage], phrases: Phrases) -> str:
     return "\n".join((phrases.from_passages, *lines))
 
 
-def _all_offered(checked: tuple[Citation, ...], passages: Sequence[Passage], text: str) -> tuple[Citation, ...]:
+def _all_offered(checked: tuple[Citation, ...], passages: Sequence[Passage], *, text: str) -> tuple[Citation, ...]:
     """What the gate checked, then the passages that were offered without being named."""
     named = {citation.id for citation in checked}
     rest = (passage for passage in passages if passage.node not in named)
     return (*checked, *(Citation(p.node, p.title, p.source, p.version, "H0", p.node in text) for p in rest))
 
 
-def _silent(note: ModelNote, reason: str, phrases: Phrases) -> ModelNote:
+def _silent(note: ModelNote, reason: str, *, phrases: Phrases) -> ModelNote:
     failed = phrases.model_failed.format(reason=reason)
     return ModelNote("", f"{note.note} {failed}".strip())

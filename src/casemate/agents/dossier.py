@@ -38,7 +38,10 @@ def document(result: AuditResult, *, language: Language, root: str) -> Document:
     phrases = PHRASES[language]
     sections = [_summary(result, language)]
     if result.findings:
-        each = tuple(_finding(number, f, result.model, language) for number, f in enumerate(result.findings, start=1))
+        each = tuple(
+            _finding(number, f, model=result.model, language=language)
+            for number, f in enumerate(result.findings, start=1)
+        )
         sections.append(Section(phrases.findings, sections=each))
     sections.append(_unread(result.ledger, phrases))
     clauses = _clauses(result.findings, phrases)
@@ -139,7 +142,7 @@ def _worst(findings: list[Finding]) -> Severity:
     return min((finding.severity for finding in findings), key=lambda severity: severity.rank)
 
 
-def _finding(number: int, finding: Finding, model: ModelNote, language: Language) -> Section:
+def _finding(number: int, finding: Finding, *, model: ModelNote, language: Language) -> Section:
     phrases, words = PHRASES[language], wording(finding, language)
     facts = (
         (phrases.kind, f"{finding.cwe} {finding.name}"),

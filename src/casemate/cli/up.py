@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Annotated
 
 import typer
@@ -43,9 +43,9 @@ def up(
         found = backend(config, observer)
     if isinstance(found, ModelNote):
         raise UsageError(f"no model can run here: {found.note}", remedy="ask and audit work without one")
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, suppress(SystemExit, KeyboardInterrupt):
         runner.run(_serve(_Platform(config, found)))
-    return 0
+    return 0  # SIGTERM and Ctrl-C are how a platform is meant to end
 
 
 class _Platform:

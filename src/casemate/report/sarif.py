@@ -58,7 +58,7 @@ def to_sarif(result: AuditResult, *, version: str, prefix: str = "") -> dict[str
                 "invocations": [_invocation(result.ledger, prefix)],
                 "originalUriBaseIds": {_ROOT: {"description": {"text": "The root of the repository."}}},
                 "columnKind": "unicodeCodePoints",
-                "results": [_result(f, list(rules), taxa, prefix=prefix) for f in result.findings],
+                "results": [_result(f, list(rules), taxa=taxa, prefix=prefix) for f in result.findings],
                 "properties": {
                     "analysed": result.ledger.analysed,
                     "model": visible(result.model.name),
@@ -150,7 +150,7 @@ def _taxonomy(weaknesses: list[Finding]) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, rules: list[str], taxa: list[str], *, prefix: str) -> dict[str, Any]:
+def _result(finding: Finding, rules: list[str], *, taxa: list[str], prefix: str) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": visible(finding.rule),
         "ruleIndex": rules.index(finding.rule),

@@ -48,7 +48,7 @@ def _block(block: d.Block, width: int) -> list[str]:
         case d.Paragraph(text=text):
             lines = wrapped(text, width)
         case d.Verdict(tone=tone, text=text):
-            lines = _hanging(f"{_MARKS[tone]} ", text, width)
+            lines = _hanging(f"{_MARKS[tone]} ", text, width=width)
         case d.Figures(figures=figures):
             lines = _figures(figures, width)
         case d.Table():
@@ -68,7 +68,7 @@ def _caption(caption: str) -> list[str]:
     return [f"{d.one_line(caption)}:"] if caption else []
 
 
-def _hanging(mark: str, text: str, width: int) -> list[str]:
+def _hanging(mark: str, text: str, *, width: int) -> list[str]:
     first, *rest = wrapped(text, width - cells(mark))
     return [mark + first, *(" " * cells(mark) + line for line in rest)]
 
@@ -77,7 +77,7 @@ def _figures(figures: tuple[d.Figure, ...], width: int) -> list[str]:
     column = max((cells(d.one_line(figure.label)) for figure in figures), default=0)
     lines: list[str] = []
     for figure in figures:
-        lines += _hanging(padded(d.one_line(figure.label), column) + _GAP, figure.value, width)
+        lines += _hanging(padded(d.one_line(figure.label), column) + _GAP, figure.value, width=width)
     return lines
 
 
