@@ -113,8 +113,8 @@ class Ledger:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing failed; only then may "no findings" be called clean."""
-        return not self.failed
+        """Whether something was analysed and nothing failed; only then may "no findings" be called clean."""
+        return self.analysed > 0 and not self.failed
 
 
 @dataclass(frozen=True, slots=True)

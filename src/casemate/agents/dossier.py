@@ -94,13 +94,13 @@ def _verdict(result: AuditResult, phrases: Phrases) -> Verdict:
     ledger = result.ledger
     numbers = {"found": len(result.findings), "analysed": ledger.analysed, "failed": len(ledger.failed)}
     files = ledger.analysed + len(ledger.failed)
+    if not files:
+        return Verdict("warn", phrases.nothing_analysed)
     if not ledger.complete:
         text = phrases.incomplete if result.findings else phrases.incomplete_clean
         return Verdict("warn", text.format(files=files, **numbers))
     if result.findings:
         return Verdict("bad", phrases.found.format(**numbers))
-    if not ledger.analysed:
-        return Verdict("warn", phrases.nothing_analysed)
     return Verdict("good", phrases.clean.format(**numbers))
 
 

@@ -26,6 +26,7 @@ from casemate.report.visible import as_json, visible
 from casemate.settings import Settings
 
 _FOUND, _INCOMPLETE = 1, 2
+_LATER = "explains after the findings"
 
 
 class Form(StrEnum):
@@ -59,7 +60,7 @@ def audit(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     form = Form.JSON if json_ else format_
     config = settings.load()
     scanned = scan(path)
-    result = AuditResult(scanned.findings, scanned.ledger, ModelNote("", RULES_ONLY))
+    result = AuditResult(scanned.findings, scanned.ledger, ModelNote("", RULES_ONLY if no_model else _LATER))
     if streamed := form is Form.TEXT and output_ is None:
         typer.echo(_rendered(result, form, language=language, path=path))
     if not no_model and result.findings:
@@ -99,6 +100,7 @@ async def _explained(
     gate = (open_library(config) or NO_LIBRARY).repair
     async with speaking(config) as speaker:
         if speaker.model is None:
+            typer.echo(speaker.note.note, err=True)
             return replace(result, model=speaker.note)
         explained = []
         async for finding in explain(result.findings[:limit], speaker.model, language=language.value, gate=gate):

@@ -14,8 +14,8 @@ from casemate.artifacts.fetch import fetch as obtain
 from casemate.artifacts.fetch import present
 from casemate.artifacts.lock import Artifact, Url
 from casemate.cli import output
+from casemate.cli.bars import downloading
 from casemate.cli.choosing import choose_model
-from casemate.cli.downloads import downloading
 from casemate.settings import Settings
 
 _SOURCES = ("cwe", "attack")

@@ -10,11 +10,12 @@ from casemate.artifacts.partial import Observer
 from casemate.chat.http import HttpModel
 from casemate.chat.model import ChatModel, Endpoint
 from casemate.cli import state
+from casemate.cli.bars import downloading, loading
 from casemate.cli.choosing import RULES_ONLY, choose_model
 from casemate.engine.interface import Engine
 from casemate.engine.llamacpp import LlamaCpp
 from casemate.engine.remote import Remote
-from casemate.engine.supervisor import USUAL, Terms, running
+from casemate.engine.supervisor import Terms, running
 from casemate.errors import SettingsError
 from casemate.finding import ModelNote
 from casemate.plan.planner import Plan
@@ -58,13 +59,12 @@ def backend(settings: Settings, observer: Observer | None = None) -> Backend | M
 
 
 @asynccontextmanager
-async def speaking(settings: Settings, *, wanted: bool = True, terms: Terms = USUAL) -> AsyncIterator[Speaker]:
+async def speaking(settings: Settings, *, wanted: bool = True) -> AsyncIterator[Speaker]:
     """A ready model for the length of the block.
 
     Args:
         settings: where to look and what to start.
         wanted: False for nobody, without looking.
-        terms: how to run an engine, if one must be started.
 
     Raises:
         EngineError: an engine was to be had, but does not start.
@@ -74,11 +74,23 @@ async def speaking(settings: Settings, *, wanted: bool = True, terms: Terms = US
     elif platform := state.read(settings.state):
         async with HttpModel(Endpoint(platform.url, PUBLIC_NAME)) as model:
             yield Speaker(model, ModelNote(platform.model, platform.note))
-    elif isinstance(found := backend(settings), ModelNote):
+    elif isinstance(found := _obtained(settings), ModelNote):
         yield Speaker(None, found)
     else:
+        async with _own_engine(found) as model:
+            yield Speaker(model, found.note)
+
+
+def _obtained(settings: Settings) -> Backend | ModelNote:
+    with downloading() as observer:
+        return backend(settings, observer)
+
+
+@asynccontextmanager
+async def _own_engine(found: Backend) -> AsyncIterator[ChatModel]:
+    with loading(found.note.name) as show:
         async with (
-            running(found.engine, found.plan, terms=terms) as endpoint,
+            running(found.engine, found.plan, terms=Terms(observe=show)) as endpoint,
             HttpModel(endpoint, key=found.engine.key) as model,
         ):
-            yield Speaker(model, found.note)
+            yield model

@@ -14,7 +14,7 @@ from casemate import settings
 from casemate.chat.http import HttpModel
 from casemate.chat.late import LateModel
 from casemate.cli import history, state
-from casemate.cli.downloads import downloading
+from casemate.cli.bars import downloading, loading
 from casemate.cli.library import open_library
 from casemate.cli.speaker import PUBLIC_NAME, Backend, backend
 from casemate.engine.interface import Ready, Starting
@@ -57,10 +57,6 @@ class _Platform:
         self.model = LateModel()
         self.stage: Ready | Starting = Starting("start")
 
-    def observe(self, step: Ready | Starting) -> None:
-        """Take note of what the supervisor saw."""
-        self.stage = step
-
     def services(self) -> Services:
         """The parts that the web serves."""
         library = open_library(self.config)
@@ -82,7 +78,7 @@ async def _serve(platform: _Platform) -> None:
     config, note = platform.config, platform.backend.note
     try:
         async with serving(application(platform.services()), host=config.host, port=config.port) as url:
-            typer.echo(f"the page is at {url}; loading {note.name}", err=True)
+            typer.echo(f"the page is at {url}; it answers when {note.name} is loaded", err=True)
             async with _answering(platform):
                 state.write(config.state, url=url, model=note.name, note=note.note)
                 typer.echo(f"ready: {_described(note)} at {url} (OpenAI API: {url}/v1)", err=True)
@@ -94,12 +90,18 @@ async def _serve(platform: _Platform) -> None:
 @asynccontextmanager
 async def _answering(platform: _Platform) -> AsyncIterator[None]:
     backend = platform.backend
-    async with (
-        running(backend.engine, backend.plan, terms=Terms(observe=platform.observe)) as endpoint,
-        HttpModel(endpoint, key=backend.engine.key) as model,
-    ):
-        platform.model.attach(model)
-        yield
+    with loading(backend.note.name) as show:
+
+        def observe(step: Starting | Ready) -> None:
+            platform.stage = step
+            show(step)
+
+        async with (
+            running(backend.engine, backend.plan, terms=Terms(observe=observe)) as endpoint,
+            HttpModel(endpoint, key=backend.engine.key) as model,
+        ):
+            platform.model.attach(model)
+            yield
 
 
 def _described(note: ModelNote) -> str:
