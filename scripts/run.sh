@@ -32,16 +32,21 @@ step "build the knowledge graph"
 run kb build || echo "going on without the graph" >&2
 
 step "start engine and gateway"
-"$casemate" up &
-platform=$!
-until "$casemate" status >/dev/null; do
-    if ! kill -0 "$platform" 2>/dev/null; then
-        echo "no platform: going on with rules and graph alone" >&2
-        platform=
-        break
-    fi
-    sleep 1
-done
+if "$casemate" status >/dev/null; then
+    echo "the platform that runs already is used" >&2
+else
+    "$casemate" up &
+    platform=$!
+    until "$casemate" status >/dev/null; do
+        if ! kill -0 "$platform" 2>/dev/null; then
+            wait "$platform" || [ $? -eq 1 ] || exit 3 # 1: no model fits here; anything else is a fault, told above
+            echo "going on with rules and graph alone" >&2
+            platform=
+            break
+        fi
+        sleep 1
+    done
+fi
 
 step "audit examples/shop: findings first, then the model's explanations"
 run audit examples/shop || [ $? -eq 1 ] # 1: something was found, which is what the example is for

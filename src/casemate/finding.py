@@ -147,7 +147,7 @@ def fingerprint(rule: str, path: str, *, code: str, occurrence: int) -> str:
         32 hexadecimal digits (the first half of a SHA-256).
     """
     parts = "\x00".join((rule, path, " ".join(code.split()), str(occurrence)))
-    return hashlib.sha256(parts.encode()).hexdigest()[:32]
+    return hashlib.sha256(parts.encode(errors="surrogatepass")).hexdigest()[:32]  # a file name may be no UTF-8
 
 
 def order(findings: list[Finding]) -> tuple[Finding, ...]:

@@ -25,7 +25,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from io import BufferedRWPair
 from pathlib import Path
@@ -37,6 +37,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+_SILENT = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 _PIPES_CLOSE_S = 1.0
 """After a kill: how long we wait for pipes that a process outside the killed group may still hold."""
 _SLACK_S = 10.0
@@ -72,15 +73,15 @@ class Broken:
     reason: str
 
 
-def run(
-    argv: Sequence[str], *, timeout_s: float, environment: Mapping[str, str] | None = None, cwd: Path | None = None
-) -> Finished:
+def run(argv: Sequence[str], *, timeout_s: float, environment: Mapping[str, str], cwd: Path | None = None) -> Finished:
     """Run a program to its end. Its stdin is empty; both its pipes are read at once, however much comes.
+
+    Nothing in its process group outlives this call, however it is left; after a `kill -9` of us its pipes break.
 
     Args:
         argv: program and arguments.
         timeout_s: after this its process group is killed, and what it wrote so far is returned.
-        environment: all of its environment; None hands on ours.
+        environment: all of its environment; ours, with its secrets, is never handed on unseen.
         cwd: where it runs.
 
     Raises:
@@ -91,13 +92,10 @@ def run(
         stdout, stderr = process.communicate(timeout=timeout_s)
         return Finished(process.returncode, stdout, stderr, timed_out=False)
     except subprocess.TimeoutExpired:
-        _kill_group(process)
-        stdout, stderr = _what_it_said(process)
-        return Finished(process.wait(), stdout, stderr, timed_out=True)
+        stdout, stderr = _killed(process)
+        return Finished(process.returncode, stdout, stderr, timed_out=True)
     finally:
-        if process.returncode is None:
-            _kill_group(process)
-            _what_it_said(process)
+        _killed(process)  # whatever interrupts us; and if it ended by itself, whom it left behind
 
 
 def each(function: Callable[[T], R], items: Sequence[T], *, limits: Limits) -> Iterator[tuple[T, R | Broken]]:
@@ -105,7 +103,8 @@ def each(function: Callable[[T], R], items: Sequence[T], *, limits: Limits) -> I
 
     Workers are fresh interpreters, not forks: the fork of a process with threads (the embedder's, aiohttp's) may
     deadlock, and Python 3.12 warns of it. Two fresh ones cost 0.09 s together and take every following item; a
-    fork server costs the same first interpreter. A worker that broke is replaced.
+    fork server costs the same first interpreter. A worker that broke is replaced. Its items may be hostile, so of
+    our environment it gets nothing but the way to our modules.
 
     Args:
         function: defined in an importable module (not `__main__`); it may start no process of its own.
@@ -150,27 +149,28 @@ def _start(argv: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError):
+    with suppress(ProcessLookupError, PermissionError):  # nobody is left; macOS says the latter
         os.killpg(process.pid, signal.SIGKILL)  # its own session, so its pid is its group
 
 
-def _what_it_said(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-    """Both pipes of a killed process; a descendant that left the group may keep them open, so not for long."""
+def _killed(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """End its group and read both pipes; a descendant that left the group may keep them open, so not for long."""
+    _kill_group(process)
     try:
         return process.communicate(timeout=_PIPES_CLOSE_S)
     except subprocess.TimeoutExpired as error:
-        for pipe in (process.stdout, process.stderr):
-            if pipe:
-                pipe.close()
+        for pipe in filter(None, (process.stdout, process.stderr)):
+            pipe.close()
         return error.stdout or b"", error.stderr or b""
+    finally:
+        process.wait()
 
 
 class _Pool:
     """The workers of one `each`; started when there is something to do, ended with it."""
 
     def __init__(self, function: Callable[[Any], Any], limits: Limits) -> None:
-        task = pickle.dumps((function, limits.time_s, limits.memory_bytes))
-        self._hello = pickle.dumps((sys.path, task))  # the path first: the task names modules that lie on it
+        self._hello = pickle.dumps((function, limits.time_s, limits.memory_bytes))
         self._limits = limits
         self._workers: set[_Worker] = set()
         self._idle: list[_Worker] = []
@@ -192,11 +192,12 @@ class _Pool:
 
     def _give(self, index: int, item: object) -> None:
         if not self._idle:
-            self._idle.append(_Worker(self._hello, self._limits))
-            self._workers.update(self._idle)
+            self._idle.append(_Worker(self._limits))
+            self._workers.update(self._idle)  # from here on `close` ends it
+            self._idle[0].give(self._hello)
         worker = self._idle.pop()
         self._busy[worker] = index
-        worker.give(item)
+        worker.give(pickle.dumps(item))
 
     def _collect(self) -> Iterator[tuple[int, Any]]:
         """Wait until something is done, and hand it out by its index."""
@@ -222,21 +223,22 @@ class _Pool:
 class _Worker:
     """One worker process, seen from here; it holds one item at a time."""
 
-    def __init__(self, hello: bytes, limits: Limits) -> None:
-        self.channel, theirs = socket.socketpair()
+    def __init__(self, limits: Limits) -> None:
         self.deadline = 0.0
         self._limits = limits
+        way = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # an empty entry would be the working folder
+        self.channel, theirs = socket.socketpair()
+        with theirs, ExitStack() as if_it_fails:
+            if_it_fails.enter_context(self.channel)
+            self._process = _start([sys.executable, "-P", "-m", "casemate.process"], stdin=theirs, **_SILENT, env=way)
+            if_it_fails.pop_all()
         self._answers = self.channel.makefile("rb")
-        with theirs:
-            argv = [sys.executable, "-P", "-m", "casemate.process"]
-            self._process = _start(argv, stdin=theirs, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.channel.sendall(hello)
 
-    def give(self, item: object) -> None:
+    def give(self, message: bytes) -> None:
         self.deadline = time.monotonic() + self._limits.time_s + _SLACK_S
         self.channel.settimeout(self._limits.time_s + _SLACK_S)
         with suppress(OSError):  # it is gone; `take` finds out why
-            self.channel.sendall(pickle.dumps(item))
+            self.channel.sendall(message)
 
     def take(self) -> Any:
         """The result, or a Broken; after a Broken the worker must be ended."""
@@ -274,9 +276,7 @@ def _work() -> None:
     """
     file = socket.socket(fileno=sys.stdin.fileno()).makefile("rwb")
     sys.excepthook = functools.partial(_tell, file)
-    path, task = pickle.load(file)  # noqa: S301 - our parent wrote it, on a channel of its own
-    sys.path[:] = path
-    function, time_s, memory_bytes = pickle.loads(task)  # noqa: S301 - our parent wrote it too
+    function, time_s, memory_bytes = pickle.load(file)  # noqa: S301 - our parent wrote it, on a channel of its own
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     while file.peek(1):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import Field, SecretStr, ValidationError
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from casemate.errors import SettingsError
@@ -89,13 +90,9 @@ def load(**overrides: Any) -> Settings:
     try:
         return Settings(**overrides)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
         raise SettingsError(
-            f"setting {key!r} is wrong: {first['msg']}, got {first.get('input')!r}",
-            where=f"{_PREFIX}{key.upper()} or casemate.toml",
-            remedy="see docs/settings.md",
-        ) from error
+            _complaint(error.errors()[0]), where="environment or casemate.toml", remedy="see docs/settings.md"
+        ) from None  # the cause would carry the value, which may be a secret
     except ValueError as error:
         raise SettingsError(f"casemate.toml is not TOML: {error}", remedy="mend or remove the file") from error
 
@@ -109,6 +106,16 @@ def child_environment(**extra: str) -> dict[str, str]:
     """The environment for a child process: ours without any secret, plus `extra`."""
     secret = {_ENGINE_KEY, f"{_PREFIX}ENGINE_API_KEY"}
     return {key: value for key, value in os.environ.items() if key not in secret} | extra
+
+
+def _complaint(first: ErrorDetails) -> str:
+    """What is wrong with one setting. Its value is shown only for a known one that holds no secret."""
+    key = ".".join(str(part) for part in first["loc"])
+    field = Settings.model_fields.get(key)
+    if field is None:
+        return f"unknown setting {key!r}"
+    got = "" if field.annotation is SecretStr else f", got {first['input']!r}"
+    return f"setting {key!r} is wrong: {first['msg']}{got}"
 
 
 def _refuse_unknown_environment() -> None:

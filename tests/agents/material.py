@@ -4,8 +4,9 @@ import re
 from dataclasses import dataclass
 
 from casemate.agents.ask import Tools
+from casemate.agents.audit.scan import scan_snippet
 from casemate.chat.wire import Citation, Passage
-from casemate.finding import Clause, Confidence, Finding, Location, Severity
+from casemate.finding import Clause, Confidence, Finding, Location, Severity, Unread
 
 ANSWERING = "What is SQL injection?"
 KNOWN = (
@@ -36,6 +37,13 @@ class Shelf:
 
     def search(self, text: str, limit: int) -> list[Passage]:
         return list(self.passages[:limit])
+
+
+def findings_of(code: str, path: str = "snippet.py") -> tuple[Finding, ...]:
+    """The findings of a snippet that can be analysed."""
+    outcome = scan_snippet(code, path)
+    assert not isinstance(outcome, Unread)
+    return outcome
 
 
 def gate(text: str) -> tuple[str, tuple[Citation, ...]]:

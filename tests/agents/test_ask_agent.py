@@ -5,6 +5,7 @@ import pytest
 from agents.material import ANSWERING, GATED, INJECTION, KNOWN, Shelf, tools
 from casemate.agents.ask import Answer, Tools, ask
 from casemate.agents.audit.rules import RULES
+from casemate.agents.audit.scan import scan_snippet
 from casemate.agents.phrases import CHINESE, ENGLISH
 from casemate.chat.scripted import Answer as Scripted
 from casemate.chat.scripted import ScriptedModel
@@ -63,6 +64,51 @@ async def test_where_the_rules_find_nothing_the_model_is_not_asked() -> None:
     assert "not proof" in answer.text
     assert not model.requests
     assert not answer.model.name
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Is this safe?\n```\ndef f(:\n```", "Not analysed: not valid Python: invalid syntax (line 1)."),
+        ("安全吗\n```python\ndef f(:\n```", "未分析：not valid Python: invalid syntax (line 1)。"),
+        ("Is this safe?\n```js\neval(x)\n```", "Not analysed: the rules know Python only, not js."),
+        ("安全吗\n```java\neval(x)\n```", "未分析：规则只认识 Python，不认识 java。"),
+    ],
+)
+async def test_code_that_was_not_analysed_is_never_called_free_of_findings_and_no_model_judges_it(
+    question: str, said: str
+) -> None:
+    answer, model = await _asked(question, using=replace(tools(), scan=scan_snippet))
+    assert [part.body for part in answer.parts] == [said]
+    assert answer.incomplete == answer.text == said
+    assert not model.requests
+    assert not answer.model.name
+
+
+async def test_python_beside_another_language_is_judged_and_the_other_is_said_to_be_left_out() -> None:
+    mixed = f"Safe?\n```py\n{CALL}\n```\n```go\nf(x)\n```"
+    found, _ = await _asked(mixed, "Text.")
+    clean, _ = await _asked(mixed, using=replace(tools(), scan=lambda _code: ()))
+    assert [finding.rule for finding in found.findings] == [INJECTION.rule]
+    assert found.parts[0].body == found.incomplete == "Not analysed: the rules know Python only, not go."
+    assert [part.body for part in clean.parts] == [ENGLISH.rules_found_nothing, found.incomplete]
+
+
+@pytest.mark.parametrize(("question", "said"), [(ANSWERING, ENGLISH.no_graph), ("SQL 注入是什么", CHINESE.no_graph)])
+async def test_without_a_graph_a_question_is_not_answered_and_no_model_makes_an_answer_up(
+    question: str, said: str
+) -> None:
+    answer, model = await _asked(question, using=replace(tools(), graph=False))
+    assert answer.text == answer.incomplete == said
+    assert "casemate kb build" in said
+    assert not model.requests
+    assert not answer.model.name
+
+
+async def test_without_a_graph_code_is_judged_all_the_same() -> None:
+    answer, _ = await _asked(ACCEPTANCE, "Text.", using=replace(tools(), graph=False))
+    assert [finding.rule for finding in answer.findings] == [INJECTION.rule]
+    assert not answer.incomplete
 
 
 async def test_a_weakness_without_a_safe_fix_says_so() -> None:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.agents.snippet import find_code
+from casemate.agents.snippet import Pasted, find_code
 
 CALL = 'cursor.execute("SELECT * FROM users WHERE id = " + user_id)'
 
@@ -22,21 +22,32 @@ CALL = 'cursor.execute("SELECT * FROM users WHERE id = " + user_id)'
     ],
 )
 def test_the_call_is_found_wherever_it_stands(question: str) -> None:
-    assert find_code(question) == CALL
+    assert find_code(question) == Pasted(CALL)
 
 
 def test_lines_of_code_keep_their_imports_and_lose_the_prose_around_them() -> None:
     code = f"import sqlite3\nconnection = sqlite3.connect('a.db')\ncursor = connection.cursor()\n{CALL}"
-    assert find_code(f"请看这段代码\n{code}\n有风险吗？") == code
+    assert find_code(f"请看这段代码\n{code}\n有风险吗？").python == code
 
 
 def test_an_indented_function_is_dedented_and_kept_whole() -> None:
     question = "Is this ok?\n\n    @app.get('/x')\n    def f(x):\n        # note\n        return eval(x)\n\nthanks"
-    assert find_code(question) == "@app.get('/x')\ndef f(x):\n    # note\n    return eval(x)"
+    assert find_code(question).python == "@app.get('/x')\ndef f(x):\n    # note\n    return eval(x)"
 
 
 def test_a_fence_is_taken_even_if_it_does_not_parse() -> None:
-    assert find_code("```\ndef f(:\n```") == "def f(:"
+    assert find_code("```\ndef f(:\n```") == Pasted("def f(:")
+
+
+@pytest.mark.parametrize("name", ["", "py", "Python", " python3 title=a", "app.py", "{.python .numberLines}", "代码"])
+def test_a_fence_that_names_python_or_nothing_holds_python(name: str) -> None:
+    assert find_code(f"```{name}\n{CALL}\n```") == Pasted(CALL)
+
+
+@pytest.mark.parametrize("name", ["js", "java", "go", "c++", "C#", "vb.net", "objective-c", "text"])
+def test_a_fence_that_names_another_language_is_told_by_that_name_and_never_taken_for_python(name: str) -> None:
+    assert find_code(f"``` {name} x=1\neval(x)\n```\n~~~{name}\neval(y)\n~~~") == Pasted("", (name,))
+    assert find_code(f"```py\n{CALL}\n```\n```{name}\neval(x)\n```") == Pasted(CALL, (name,))
 
 
 @pytest.mark.parametrize(
@@ -53,14 +64,14 @@ def test_a_fence_is_taken_even_if_it_does_not_parse() -> None:
     ],
 )
 def test_prose_is_not_taken_for_code(question: str) -> None:
-    assert not find_code(question)
+    assert find_code(question) == Pasted()
 
 
 @pytest.mark.parametrize(
     "hostile", ["(" * 20_000, "x(\n" * 400, "f(a) " * 300, "x((\n" * 200 + "]", "\x00f(1)", "'''\n" * 99]
 )
 def test_a_hostile_question_does_not_break_the_search(hostile: str) -> None:
-    assert isinstance(find_code(hostile), str)
+    assert isinstance(find_code(hostile), Pasted)
 
 
 @given(st.text("ab(=): \n\"'#.,@`", max_size=60))

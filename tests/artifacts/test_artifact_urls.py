@@ -194,6 +194,21 @@ def test_a_redirect_that_leads_nowhere_good_is_refused(target: str, good: Origin
         fetch(pinned(CONTENT, Url(f"{good.url}/moved")), tmp_path)
 
 
+@pytest.mark.parametrize("scheme", ["ftp", "file", "data"])
+def test_what_is_not_http_has_nobody_who_would_open_it(scheme: str, good: Origin, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0)
+        address = f"{scheme}://127.0.0.1:{listener.getsockname()[1]}/thing"
+        with pytest.raises(ArtifactError, match=f"unknown url type: {scheme}"):
+            fetch(pinned(CONTENT, Url(address)), tmp_path)
+        if scheme == "ftp":  # the one of them that urllib lets a redirect lead to
+            good.redirects["/moved"] = address
+            with pytest.raises(ArtifactError, match="unknown url type: ftp"):
+                fetch(pinned(CONTENT, Url(f"{good.url}/moved")), tmp_path)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+
+
 def test_a_member_of_an_archive_is_unpacked(good: Origin, tmp_path: Path) -> None:
     good.files["/thing.zip"] = archive({"other.txt": b"other", "../thing.bin": CONTENT})
     artifact = pinned(CONTENT, Url(f"{good.url}/thing.zip", unpack="../thing.bin"))

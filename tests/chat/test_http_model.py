@@ -102,6 +102,24 @@ async def test_an_address_where_nobody_listens_is_named() -> None:
 
 
 @pytest.mark.parametrize(
+    "host",
+    ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]", "[::100.100.100.200]", "0xa9fea9fe"],
+)
+async def test_no_connection_goes_to_a_link_local_address_whatever_was_looked_up_before(host: str) -> None:
+    async with HttpModel(Endpoint(url=f"http://{host}:1", model="m"), key=KEY) as model:
+        with pytest.raises(ModelError, match=r"cannot be reached, .*link-local"):
+            await anext(model.stream(QUESTION))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_loopback_is_reached_by_name_and_number(host: str) -> None:
+    async with upstream(Reply(pieces=(HELLO,))) as seen:
+        url = seen.url.replace("127.0.0.1", host)
+        async with HttpModel(Endpoint(url=url, model="m")) as model:
+            assert text([delta async for delta in model.stream(QUESTION)]) == "Hello"
+
+
+@pytest.mark.parametrize(
     "reply",
     [
         Reply(pieces=(OPENING, say("Hel")), ending="cut"),

@@ -1,6 +1,7 @@
 """`casemate audit`, as a person or a pipeline calls it."""
 
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -102,6 +103,27 @@ def test_the_report_is_kept_for_the_page_and_for_us_alone(tmp_path: Path, home: 
 def test_chinese_is_spoken_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _run(_tree(tmp_path, weak=_HASH), "--language", "zh")
     assert "严重程度" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", ["text", "json", "md", "html", "sarif"])
+def test_a_file_name_that_is_not_utf_8_is_audited_and_shown_in_every_form(
+    tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / os.fsdecode(b"bad\xff\x1b[31m.py")).write_text(_HASH)
+    assert _run(str(tmp_path), "--format", form) == 1
+    told = capsys.readouterr().out
+    assert "bad" in told
+    assert "\x1b" not in told
+
+
+def test_an_output_that_cannot_be_finished_leaves_the_old_file(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    target = tmp_path / "report.json"
+    target.write_text("old")
+    assert _run(_tree(tmp_path / "in", weak=_HASH), "--json", "--output", str(tmp_path / "in")) == 3
+    assert _run(str(tmp_path / "in"), "--json", "--output", str(target)) == 1
+    assert json.loads(target.read_text())["findings"]
+    assert {path.name for path in tmp_path.iterdir()} == {"in", "report.json"}
 
 
 def test_what_cannot_be_audited_or_written_is_one_line_and_exits_3(

@@ -18,7 +18,7 @@ from casemate.engine import supervisor
 from casemate.engine.llamacpp import LlamaCpp
 from casemate.engine.simulator import Script, Simulator
 from casemate.gateway.completion import Completion
-from casemate.gateway.pipeline import Cited, Pipeline, closing
+from casemate.gateway.pipeline import Cited, closing
 from casemate.plan.planner import Plan
 from fakes.platform import Checker, platform, services
 from fakes.streams import DONE, OPENING, last, say
@@ -64,7 +64,6 @@ async def scripted(wrap: Callable[[ChatModel], ChatModel]) -> AsyncIterator[Chat
 
 OPENED: dict[str, Callable[[pytest.FixtureRequest], AbstractAsyncContextManager[ChatModel]]] = {
     "scripted": lambda _: scripted(lambda model: model),
-    "pipeline": lambda _: scripted(lambda model: Pipeline(model, ())),
     "cited": lambda _: scripted(lambda model: Cited(model, Checker())),
     "endpoint": lambda _: endpoint(),
     "gateway": lambda _: gateway(),

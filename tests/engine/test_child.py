@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,11 +14,16 @@ from hypothesis import strategies as st
 
 from casemate.engine.child import Child, Lines
 from casemate.engine.interface import Launch
+from casemate.errors import CasemateError
 from engine.family import descendants, living, only_child
 
 
 def python(script: str, *, on_line: Callable[[str], None] = lambda _: None) -> Child:
     return Child(Launch((sys.executable, "-c", script), (("GIVEN", "yes"),)), on_line=on_line, grace_s=0.5)
+
+
+def open_descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 async def test_its_lines_come_from_both_pipes_and_its_status_is_told() -> None:
@@ -37,6 +43,14 @@ async def test_a_program_that_is_not_there_ends_with_127_and_says_so() -> None:
     async with Child(Launch(("no-such-program",)), on_line=lambda _: None) as child:
         assert await child.ended() == 127
     assert child.tail == ("cannot start 'no-such-program': No such file or directory",)
+
+
+async def test_a_start_that_fails_leaves_no_socket_open() -> None:
+    child = Child(Launch(("x" * 5_000_000,)), on_line=lambda _: None)
+    before = open_descriptors()
+    with pytest.raises(CasemateError, match=r"cannot start .*: Argument list too long"):
+        await child.__aenter__()
+    assert open_descriptors() == before
 
 
 async def test_only_the_last_200_lines_are_kept() -> None:

@@ -10,6 +10,8 @@ from casemate.engine import supervisor
 from casemate.engine.remote import Remote, refuse_link_local
 from casemate.errors import EngineError
 from engine.owner import PLAN
+from fakes.streams import DONE, OPENING, STOP, say
+from fakes.upstream import Reply, upstream
 
 
 @pytest.mark.parametrize("url", ["http://box:8000", "http://box:8000/", "http://box:8000/v1", "http://box:8000/v1/"])
@@ -50,6 +52,10 @@ LINK_LOCAL = [
     "169.254.1.1",
     "[fe80::1]",
     "[::ffff:169.254.169.254]",
+    "[::169.254.169.254]",
+    "[::ffff:a9fe:a9fe]",
+    "[::ffff:100.100.100.200]",
+    "[::100.100.100.200]",
     "[64:ff9b::169.254.169.254]",
     "[2002:a9fe:a9fe::1]",
     "[fd00:ec2::254]",
@@ -113,11 +119,32 @@ async def test_a_redirect_is_not_followed(redirecting: tuple[str, list[str]]) ->
     assert asked == []
 
 
-async def test_an_address_where_nobody_answers_is_given_up() -> None:
+def test_somebody_elses_server_has_five_seconds_to_take_a_connection() -> None:
+    assert supervisor.USUAL.reach_s == 5
+
+
+async def test_an_address_where_nobody_answers_is_given_up_long_before_a_start_is() -> None:
     url = f"http://127.0.0.1:{supervisor.free_port()}"
-    with pytest.raises(EngineError, match=r"not ready after 0\.5 s"):
-        async with supervisor.running(Remote(url), PLAN, terms=supervisor.Terms(start_s=0.5)):
+    with pytest.raises(EngineError, match=r"cannot be reached.*is the server running\?") as caught:
+        async with supervisor.running(Remote(url), PLAN, terms=supervisor.Terms(reach_s=0.3)):
             pytest.fail("there is nobody")
+    assert url in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "loading",
+    [Reply(status=503, pieces=(b'{"error": "loading"}',), kind="application/json"), Reply(ending="cut")],
+    ids=["says so", "behind a port that a container has open already"],
+)
+async def test_a_server_that_is_loading_may_take_longer_than_one_that_is_not_there(loading: Reply) -> None:
+    async with upstream(loading) as seen:
+        with pytest.raises(EngineError, match="not ready after 1 s"):
+            async with supervisor.running(Remote(seen.url), PLAN, terms=supervisor.Terms(start_s=1, reach_s=0.2)):
+                pytest.fail("it loads forever")
+        seen.reply = Reply(pieces=(OPENING, say("Hi"), STOP, DONE))
+        async with supervisor.running(Remote(seen.url), PLAN) as endpoint:
+            assert endpoint.url == seen.url
 
 
 def test_the_key_is_in_no_repr() -> None:

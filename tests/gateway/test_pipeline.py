@@ -9,7 +9,7 @@ import pytest
 from casemate.chat.scripted import ScriptedModel
 from casemate.chat.wire import ChatRequest, Citation, Delta, Message, Passage
 from casemate.errors import ModelError
-from casemate.gateway.pipeline import Cited, Pipeline, Step, answer, closing
+from casemate.gateway.pipeline import Cited, closing
 
 QUESTION = ChatRequest(messages=(Message("user", "What is CWE-89?"),))
 PASSAGE = Passage(node="CWE-89", title="SQL Injection", text="…", source="CWE", version="4.14")
@@ -38,30 +38,9 @@ class Endless:
             self.stopped = True
 
 
-def adding(text: str) -> Step:
-    async def step(request: ChatRequest) -> ChatRequest:
-        return replace(request, messages=(*request.messages, Message("user", text)))
-
-    return step
-
-
-async def test_steps_change_the_request_in_their_order() -> None:
-    model = ScriptedModel(["fine"])
-    deltas = [delta async for delta in answer(QUESTION, model, steps=[adding("one"), adding("two")])]
-    assert [message.content for message in model.requests[0].messages] == ["What is CWE-89?", "one", "two"]
-    assert deltas[0].content == "fine"
-
-
-async def test_a_pipeline_is_a_model_itself() -> None:
-    model = ScriptedModel(["fine"])
-    outer = Pipeline(Pipeline(model, [adding("inner")]), [adding("outer")])
-    assert (await anext(outer.stream(QUESTION))).content == "fine"
-    assert [message.content for message in model.requests[0].messages][1:] == ["outer", "inner"]
-
-
 async def test_stopping_the_answer_stops_the_model() -> None:
     model = Endless()
-    async with aclosing(answer(QUESTION, Cited(model, Checker()))) as deltas:
+    async with aclosing(Cited(model, Checker()).stream(QUESTION)) as deltas:
         await anext(deltas)
     assert model.stopped
 

@@ -35,7 +35,7 @@ class Lonely:
 
     @property
     def log(self) -> Path:
-        return self.home / "egress.log"
+        return self.home / "witness" / "egress.log"
 
     def run(self, *argv: str | Path) -> subprocess.CompletedProcess[str]:
         """Run a program there to its end; `reached` then tells whom it wanted."""
@@ -46,7 +46,7 @@ class Lonely:
         ran = subprocess.run(
             [unshare, "-rn", sys.executable, _WITNESS / "alone.py", *argv],
             cwd=ROOT,
-            env=os.environ | {"HOME": str(self.home), "PYTHONPATH": str(_WITNESS), "EGRESS_LOG": str(self.log)},
+            env=os.environ | {"HOME": str(self.home), "PYTHONPATH": str(self.log.parent), "EGRESS_LOG": str(self.log)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -65,7 +65,10 @@ class Lonely:
 
 @pytest.fixture(scope="module")
 def lonely(tmp_path_factory: pytest.TempPathFactory) -> Lonely:
-    return Lonely(tmp_path_factory.mktemp("lonely"))
+    found = Lonely(tmp_path_factory.mktemp("lonely"))
+    found.log.parent.mkdir()
+    shutil.copy(_WITNESS / "sitecustomize.py", found.log.parent)  # it writes beside itself
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +84,25 @@ def learned(lonely: Lonely, artifacts: Path) -> Lonely:
 def test_the_witness_sees_a_call_for_help_and_the_network_has_no_way_out(lonely: Lonely) -> None:
     ran = lonely.run(sys.executable, "-c", "import socket; socket.create_connection(('192.0.2.1', 80), timeout=5)")
     assert "unreachable" in ran.stderr
-    assert [event for event, _ in lonely.reached()] == ["socket.getaddrinfo", "socket.connect"]
+    assert [event for event, _ in lonely.reached()] == ["socket.getaddrinfo", "socket.connect", "kernel"]
+
+
+def test_the_kernel_sees_what_no_hook_sees(lonely: Lonely) -> None:
+    unseen = "import socket; s = socket.socket(socket.AF_INET6); s.connect_ex(('2001:db8::1', 80))"
+    assert lonely.run(sys.executable, "-S", "-c", unseen).returncode == 0  # -S: without the hook
+    assert [event for event, _ in lonely.reached()] == ["kernel"]
+
+
+@pytest.mark.parametrize("unshare", ["", "#!/bin/sh\necho 'unshare: not permitted' >&2; exit 1"])
+def test_where_no_such_network_can_be_made_the_promise_fails_and_is_not_skipped(
+    unshare: str, lonely: Lonely, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if unshare:
+        (tmp_path / "unshare").write_text(unshare)
+        (tmp_path / "unshare").chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(pytest.fail.Exception, match="zero egress cannot be shown"):
+        lonely.run(_CASEMATE, "--help")
 
 
 def test_loopback_works_there_and_does_not_count(lonely: Lonely) -> None:
@@ -107,8 +128,7 @@ def test_an_audit_reaches_nobody_and_finds_what_it_finds_anywhere(lonely: Lonely
 
 def test_a_question_about_code_reaches_nobody(lonely: Lonely) -> None:
     ran = lonely.run(_CASEMATE, "ask", _CODE, "--no-model", "--format", "json")
-    assert ran.returncode in (0, 1), ran.stderr
-    assert lonely.reached() == []
+    assert (ran.returncode, lonely.reached()) == (1, []), ran.stderr
     assert "CWE-89" in ran.stdout
 
 
@@ -117,6 +137,18 @@ def test_a_search_of_the_graph_reaches_nobody_in_either_language(learned: Lonely
     ran = learned.run(_CASEMATE, "kb", "search", words, "--format", "json")
     assert (ran.returncode, learned.reached()) == (0, []), ran.stderr
     assert ("CWE-89" if words.isascii() else "CWE-22") in ran.stdout
+
+
+def test_the_platform_serves_page_and_answers_and_reaches_nobody(learned: Lonely) -> None:
+    ran = learned.run(sys.executable, _WITNESS / "visitor.py", _CASEMATE)
+    assert (ran.returncode, learned.reached()) == (0, []), ran.stderr
+    seen = json.loads(ran.stdout)
+    assert [seen[visit][0] for visit in ("page", "plain", "grounded")] == [200, 200, 200]
+    assert seen["exit"] == 0
+    assert "<h1>Casemate</h1>" in seen["page"][1]
+    assert "It is CWE-89." in seen["plain"][1]
+    citations = json.loads(seen["grounded"][1])["casemate"]["citations"]
+    assert ("CWE-89", "H0") in [(one["id"], one["grade"]) for one in citations]
 
 
 def _is_loopback(address: Any) -> bool:

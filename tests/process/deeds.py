@@ -26,6 +26,10 @@ def my_pid(_: object) -> int:
     return os.getpid()
 
 
+def variables(_: object) -> set[str]:
+    return set(os.environ)
+
+
 def misbehave(how: str) -> str:
     """One deed a word."""
     match how:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import importlib
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ import pytest
 
 from casemate import process
 from casemate.process import Broken, Limits
+from engine.family import descendants
 from process import deeds
 
 LIMITS = Limits(time_s=20, memory_bytes=1 << 30, processes=2)
@@ -71,6 +74,33 @@ def test_a_result_that_cannot_travel_breaks_its_item() -> None:
     ((_, broken),) = process.each(deeds.misbehave, ["return a function"], limits=IMPATIENT)
     assert isinstance(broken, Broken)
     assert "pickle" in broken.reason
+
+
+def test_of_our_environment_a_worker_has_nothing_but_the_way_to_our_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CASEMATE_ENGINE_API_KEY", "CASEMATE_ENGINE_KEY", "HF_TOKEN", "PIP_INDEX_URL"):
+        monkeypatch.setenv(name, "planted")
+    ((_, seen),) = process.each(deeds.variables, [0], limits=LIMITS)
+    assert isinstance(seen, set)
+    assert seen <= {"PYTHONPATH", "LC_CTYPE"}, "the second one the interpreter sets itself"
+
+
+def test_an_item_that_cannot_travel_is_an_error_and_leaves_no_worker() -> None:
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        list(process.each(deeds.my_pid, [lambda: None], limits=LIMITS))
+    assert not descendants(os.getpid())
+
+
+def test_a_function_that_a_worker_cannot_find_breaks_every_item(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere.py").write_text("def name(item): return item")
+    monkeypatch.syspath_prepend(tmp_path)
+    name = importlib.import_module("elsewhere").name
+    assert list(process.each(name, [1], limits=LIMITS)) == [(1, 1)], "the way is ours"
+    sys.path.remove(str(tmp_path))
+    missing = Broken("ModuleNotFoundError: No module named 'elsewhere'")
+    assert list(process.each(name, [1, 2], limits=LIMITS)) == [(1, missing), (2, missing)]
+    assert not descendants(os.getpid())
 
 
 def test_a_program_in_the_working_folder_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, suppress
+from typing import Any
 
 import aiohttp
 import pytest
@@ -10,7 +13,8 @@ import pytest
 from casemate.chat.wire import ChatRequest, Delta
 from casemate.engine.interface import Ready, Starting
 from casemate.errors import PlatformError
-from casemate.web.app import application, serve, serving
+from casemate.web.app import application, serving
+from casemate.web.replies import App, Receive, Scope, Send
 from fakes.platform import MODEL, Waiting, platform, services
 
 
@@ -67,14 +71,14 @@ async def test_a_fault_of_ours_amid_a_stream_cuts_it() -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])
 async def test_only_loopback_is_served(host: str) -> None:
     with pytest.raises(PlatformError, match=r"127\.0\.0\.1"):
-        await serve(application(services()), host=host, port=0, announce=print)
+        await serving(application(services()), host=host, port=0).__aenter__()
 
 
 async def test_a_taken_port_is_named_with_the_remedy() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(PlatformError, match="CASEMATE_PORT") as caught:
-            await serve(application(services()), host="127.0.0.1", port=port, announce=print)
+            await serving(application(services()), host="127.0.0.1", port=port).__aenter__()
     assert f"127.0.0.1:{port}" in str(caught.value)
     assert "the port is taken" in str(caught.value)
 
@@ -82,7 +86,13 @@ async def test_a_taken_port_is_named_with_the_remedy() -> None:
 async def test_serving_ends_when_cancelled_and_frees_the_port() -> None:
     announced: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     app = application(services())
-    task = asyncio.create_task(serve(app, host="127.0.0.1", port=0, announce=announced.set_result))
+
+    async def serve() -> None:
+        async with serving(app, host="127.0.0.1", port=0) as address:
+            announced.set_result(address)
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(serve())
     address = await asyncio.wait_for(announced, 10)
     assert (await get(f"{address}/healthz"))[0] == 200
     task.cancel()
@@ -102,6 +112,80 @@ async def test_an_answer_that_runs_too_long_does_not_hold_up_the_end() -> None:
         assert model.stopped.is_set()
         await asyncio.wait([asking])
         assert asking.exception() or asking.result().status == 500
+
+
+async def never(_scope: Scope, _receive: Receive, _send: Send) -> None:
+    await asyncio.Event().wait()
+
+
+async def stubborn(_scope: Scope, _receive: Receive, send: Send) -> None:
+    """Goes on for longer than the end may take, whatever it is told."""
+    await send({"type": "http.response.start", "status": 200})
+    until_s = time.monotonic() + 6
+    while time.monotonic() < until_s:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0.01)
+
+
+async def flood(_scope: Scope, _receive: Receive, send: Send) -> None:
+    """More than any buffer holds; the reader of this test does not read."""
+    await send({"type": "http.response.start", "status": 200})
+    for more in (True, True, False):
+        await send({"type": "http.response.body", "body": bytes(16 << 20), "more_body": more})
+
+
+async def one_flood(_scope: Scope, _receive: Receive, send: Send) -> None:
+    """An answer that is complete, and cannot be delivered."""
+    await send({"type": "http.response.start", "status": 200})
+    await send({"type": "http.response.body", "body": bytes(32 << 20)})
+
+
+async def end_s(app: App) -> float:
+    """How long the end takes while the application has a request, from somebody who does not read the reply."""
+    async with serving(app, host="127.0.0.1", port=0) as address:
+        _, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]), limit=1024)
+        writer.write(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        await asyncio.sleep(0.1)
+        asked_s = time.monotonic()
+    took_s = time.monotonic() - asked_s
+    writer.close()
+    return took_s
+
+
+async def test_whatever_still_runs_the_end_comes_within_five_seconds() -> None:
+    assert max(await asyncio.gather(*map(end_s, (never, stubborn, flood, one_flood)))) < 5
+
+
+async def test_a_request_after_the_end_was_asked_for_is_refused_and_not_waited_for() -> None:
+    model = Waiting()
+    body = {"messages": [{"role": "user", "content": "hi"}], "stream": True}
+    async with AsyncExitStack() as stack, aiohttp.ClientSession() as session, asyncio.timeout(30):
+        address = await stack.enter_async_context(platform(model=model))
+        first = await session.post(f"{address}/v1/chat/completions", json=body)
+        ending = asyncio.create_task(stack.aclose())
+        asked_s = time.monotonic()
+        await asyncio.sleep(0)
+        statuses = []
+        with suppress(aiohttp.ClientError):  # soon the port is closed
+            while True:
+                async with session.post(f"{address}/v1/chat/completions", json=body) as late:
+                    statuses.append((late.status, late.headers["Connection"], (await late.json())["error"]["code"]))
+        await ending
+        assert time.monotonic() - asked_s < 5
+        first.close()
+    assert set(statuses) == {(503, "close", "ending")}
+
+
+@pytest.mark.parametrize("forged", ["\nGET / failed", "\r", "\x1b[2K", "\u202e", "\u2028"])
+async def test_a_path_cannot_write_into_the_log_what_it_likes(forged: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def faulty(*_: object) -> Any:
+        raise ZeroDivisionError
+
+    ours = {"server": ("127.0.0.1", 80), "headers": [(b"host", b"127.0.0.1")]}
+    scope = {"type": "http", "method": "GET", "path": f"/v1/{forged}", **ours}
+    await application(services())(scope, faulty, faulty)
+    (record,) = caplog.records
+    assert record.getMessage().isprintable()
 
 
 async def test_ipv6_loopback_is_served_where_the_machine_has_it() -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import asyncio
 import re
+import threading
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -90,14 +92,38 @@ async def test_before_the_first_audit_the_page_says_how_to_make_one() -> None:
         assert (await get(address, "/report"))[0] == 404
 
 
-async def test_a_partial_audit_is_never_called_clean() -> None:
-    unread = Unread("big.py", "took more than 10 s")
-    partial = await start_page(AuditResult(ledger=Ledger(analysed=3, failed=(unread,))))
-    clean = await start_page(AuditResult(ledger=Ledger(analysed=3)))
-    assert TEXTS["en"]["partial"] in partial.text
-    assert "big.py took more than 10 s" in partial.text
-    assert TEXTS["en"]["clean"] not in partial.text
-    assert TEXTS["en"]["clean"] in clean.text
+SKIPPED = (Unread("a.js", "not Python"), Unread("b.js", "not Python"))
+FAILED = (Unread("big.py", "took more than 10 s"),)
+
+
+@pytest.mark.parametrize(
+    ("ledger", "kind", "said"),
+    [
+        (Ledger(), "note", "No file was analysed"),
+        (Ledger(skipped=SKIPPED), "note", "No file was analysed, so this audit says nothing about the code. Skipped"),
+        (Ledger(failed=FAILED), "note", TEXTS["en"]["partial"]),
+        (Ledger(analysed=3, failed=FAILED), "note", TEXTS["en"]["partial"]),
+        (Ledger(analysed=3, skipped=SKIPPED, failed=FAILED), "note", "big.py took more than 10 s"),
+        (Ledger(analysed=1), "clean", "No findings in the one file analysed."),
+        (Ledger(analysed=3), "clean", "No findings in the 3 files analysed.\n"),
+        (Ledger(analysed=3, skipped=SKIPPED), "clean", "the 3 files analysed. Skipped, and so not judged: 2."),
+    ],
+)
+async def test_an_audit_is_called_clean_only_where_something_was_analysed_and_nothing_failed(
+    ledger: Ledger, kind: str, said: str
+) -> None:
+    page = await start_page(AuditResult(ledger=ledger))
+    boxes = [attributes["class"] for tag, attributes in page.tags if attributes.get("class") in {"clean", "note"}]
+    assert boxes[1:] == [kind]  # the first is for browsers without JavaScript
+    assert said in page.text
+    assert ("No findings" in page.text) == (kind == "clean") == ledger.complete
+
+
+@pytest.mark.parametrize("ledger", [Ledger(skipped=SKIPPED), Ledger(analysed=3, skipped=SKIPPED)])
+async def test_what_was_skipped_is_counted_in_chinese_too(ledger: Ledger) -> None:
+    page = await start_page(AuditResult(ledger=ledger), path="/?lang=zh")
+    assert "另有 2 个文件被跳过" in page.text
+    assert ("3 个文件中没有发现" in page.text) == ledger.complete
 
 
 async def test_text_of_the_audited_tree_stays_text() -> None:
@@ -176,3 +202,30 @@ async def test_the_state_of_the_engine_and_the_note_are_shown() -> None:
     page = await start_page(ready=lambda: Starting("load", 0.5), note="stepped down to the small model")
     assert f"{MODEL} · starting" in page.text
     assert "stepped down to the small model" in page.text
+
+
+@pytest.mark.parametrize("path", ["/?lang=en", "/?lang=zh"])
+async def test_only_an_engine_on_this_machine_keeps_the_promise_that_nothing_leaves_it(path: str) -> None:
+    chosen = TEXTS[path[-2:]]
+    here = await start_page(path=path, note="small model")
+    away = await start_page(path=path, note="big (at http://10.0.0.5:8000)\x1b", local=False)
+    assert (chosen["tagline"] in here.text, chosen["tagline_foreign"] in here.text) == (True, False)
+    assert chosen["tagline"] not in away.text
+    assert f"{chosen['tagline_foreign']} big (at http://10.0.0.5:8000)␛" in away.text
+
+
+@pytest.mark.parametrize("path", ["/", "/report"])
+async def test_an_audit_that_takes_long_to_read_holds_nobody_up(path: str) -> None:
+    asked, may_go_on = threading.Event(), threading.Event()
+
+    def slowly() -> None:
+        asked.set()
+        assert may_go_on.wait(10)
+
+    async with platform(report=slowly) as address:
+        reading = asyncio.create_task(get(address, path))
+        assert await asyncio.to_thread(asked.wait, 10)
+        assert (await get(address, "/healthz"))[0] == 200
+        assert not reading.done()
+        may_go_on.set()
+        assert (await reading)[0] == (200 if path == "/" else 404)

@@ -38,6 +38,9 @@ BAD_BODIES: list[tuple[Any, int, str | None]] = [
     (HELLO | {"logprobs": True}, 400, "logprobs"),
     (HELLO | {"casemate": True}, 400, "casemate"),
     (HELLO | {"casemate": {"ground": "yes"}}, 400, "casemate.ground"),
+    (HELLO | {"casemate": {"grund": True}}, 400, "casemate"),
+    (b'{"messages":[{"role":"user","content":"hi"}],"x":' + b"[" * 900 + b"]" * 900 + b"}", 400, None),
+    (b'{"messages":[{"role":"user","content":"hi"}],"x":' + b'{"a":' * 900 + b"1" + b"}" * 901, 400, None),
 ]
 
 

@@ -2,7 +2,7 @@
 
 The four parts of an answer about code (kind, severity, corrected code, clauses) come from the rules alone, a model only
 adds an explanation. Without code a model may write the answer, from three passages and with their identifiers; without
-a model the passages themselves are the answer.
+a model the passages themselves are the answer. What could not be judged or looked up is said, and no model stands in.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, Protocol
 
-from casemate.agents import fence, gates
+from casemate.agents import gates
 from casemate.agents.audit.explain import Unexplained, explain
 from casemate.agents.audit.wording import wording
 from casemate.agents.loop import Accepted, Complaint, NoAnswer, Reading, Said, converse
 from casemate.agents.phrases import PHRASES, Language, Phrases, language_of
-from casemate.agents.snippet import find_code
+from casemate.agents.snippet import Pasted, find_code
+from casemate.chat import fence
 from casemate.chat.model import ChatModel
 from casemate.chat.wire import ChatRequest, Citation, Message, Passage
 from casemate.errors import ModelError
-from casemate.finding import Finding, ModelNote
+from casemate.finding import Finding, ModelNote, Unread
 
 _PASSAGES = 3
 _PASSAGE_CHARACTERS = 600
@@ -39,13 +40,18 @@ class Retriever(Protocol):
         ...
 
 
+Scanner = Callable[[str], tuple[Finding, ...] | Unread]
+"""What the rules find in code, or why they could not look at it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What an answer is made with; the roof builds the adapters."""
+    """What an answer is made with; the roof builds the adapters. `graph` says whether there is one to search."""
 
     retriever: Retriever
-    scan: Callable[[str], tuple[Finding, ...]]
+    scan: Scanner
     gate: gates.Gate
+    graph: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,8 @@ class Part:
 class Answer:
     """What is answered: `parts` from the rules, `text` in prose, and what was checked.
 
-    `text` is the model's where `model.name` is set, else taken from the passages or a fixed sentence.
+    `text` is the model's where `model.name` is set, else taken from the passages or a fixed sentence. `incomplete` is
+    what was not analysed or looked up, in the answer's language; empty where everything was.
     """
 
     language: Language
@@ -70,6 +77,7 @@ class Answer:
     text: str = ""
     citations: tuple[Citation, ...] = ()
     findings: tuple[Finding, ...] = ()
+    incomplete: str = ""
     model: ModelNote = field(default_factory=ModelNote)
 
 
@@ -89,27 +97,44 @@ async def ask(
     if model is None:
         note = ModelNote("", note.note or PHRASES[spoken].no_model)
     blank = Answer(spoken, question, model=note)
-    if code := find_code(question):
-        return await _about_code(code, blank, model=model, tools=tools)
+    pasted = find_code(question)
+    if pasted.python or pasted.others:
+        return await _about_code(pasted, blank, model=model, tools=tools)
+    if not tools.graph:
+        nothing = PHRASES[spoken].no_graph
+        return replace(blank, text=nothing, incomplete=nothing, model=ModelNote("", note.note))
     return await _from_passages(blank, model=model, tools=tools)
 
 
-async def _about_code(code: str, blank: Answer, *, model: ChatModel | None, tools: Tools) -> Answer:
+async def _about_code(pasted: Pasted, blank: Answer, *, model: ChatModel | None, tools: Tools) -> Answer:
     phrases = PHRASES[blank.language]
-    findings = tools.scan(code)
+    blank, findings = _judged(pasted, blank, scan=tools.scan)
     if not findings:
         # The model is not asked: it would judge, and it is wrong about as often as a coin.
-        said = Part(phrases.rules_title, phrases.rules_found_nothing)
-        return replace(blank, parts=(said,), text=said.body, model=ModelNote("", blank.model.note))
+        text = "\n".join(part.body for part in blank.parts)
+        return replace(blank, text=text, model=ModelNote("", blank.model.note))
     missing: list[Unexplained] = []
     if model is not None:
         worst = explain(findings[:_EXPLAINED], model, language=blank.language, gate=tools.gate, missed=missing.append)
         findings = (*[finding async for finding in worst], *findings[_EXPLAINED:])
     text = "\n\n".join(dict.fromkeys(finding.explanation for finding in findings if finding.explanation))
-    parts = tuple(part for finding in findings for part in _parts(finding, blank.language))
+    parts = (*blank.parts, *(part for finding in findings for part in _parts(finding, blank.language)))
     _, citations = tools.gate("\n".join((*(f"{finding.cwe} {finding.name}" for finding in findings), text)))
     note = blank.model if text or not missing else _silent(blank.model, missing[0].reason, phrases=phrases)
     return replace(blank, parts=parts, text=text, citations=citations, findings=findings, model=note)
+
+
+def _judged(pasted: Pasted, blank: Answer, *, scan: Scanner) -> tuple[Answer, tuple[Finding, ...]]:
+    """The answer with what the rules say of the code as a whole, and what they found in it."""
+    phrases = PHRASES[blank.language]
+    outcome = scan(pasted.python) if pasted.python else ()
+    findings = () if isinstance(outcome, Unread) else outcome
+    reasons = [outcome.reason] if isinstance(outcome, Unread) else []
+    reasons += [phrases.python_only.format(language=language) for language in pasted.others]
+    incomplete = phrases.not_analysed.format(reason="; ".join(reasons)) if reasons else ""
+    clean = phrases.rules_found_nothing if pasted.python and outcome == () else ""
+    said = tuple(Part(phrases.rules_title, body) for body in (clean, incomplete) if body)
+    return replace(blank, parts=said, incomplete=incomplete), findings
 
 
 def _parts(finding: Finding, language: Language) -> tuple[Part, ...]:

@@ -43,6 +43,9 @@ class Phrases:
     no_clauses: str
     rules_title: str
     rules_found_nothing: str
+    not_analysed: str
+    python_only: str
+    no_graph: str
     no_passages: str
     from_passages: str
     use: str
@@ -110,6 +113,9 @@ ENGLISH = Phrases(
     rules_title="What the rules say",
     rules_found_nothing="The rules found nothing in this code. That is not proof that it is safe: "
     "they know a fixed set of weaknesses and see only these lines.",
+    not_analysed="Not analysed: {reason}.",
+    python_only="the rules know Python only, not {language}",
+    no_graph="There is no knowledge graph to answer from; casemate kb build makes one.",
     no_passages="The knowledge graph holds nothing on this question.",
     from_passages="From the knowledge graph:",
     use="Use",
@@ -177,6 +183,9 @@ CHINESE = Phrases(
     no_clauses="该类型没有登记条款。",
     rules_title="规则结论",
     rules_found_nothing="规则在这段代码中没有发现问题。这并不证明代码安全：规则只认识固定的弱点类型，也只看到这几行代码。",
+    not_analysed="未分析：{reason}。",
+    python_only="规则只认识 Python，不认识 {language}",
+    no_graph="没有可用的知识图谱；请运行 casemate kb build 构建。",
     no_passages="知识图谱中没有与该问题相关的内容。",
     from_passages="来自知识图谱：",
     use="用途",

@@ -7,8 +7,11 @@ import re
 import textwrap
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-_FENCE = re.compile(r"(?:```|~~~)[^\n`]*\n(.*?)(?:```|~~~|\Z)", re.DOTALL)
+_FENCE = re.compile(r"(?:```|~~~)[ \t{.]*([A-Za-z0-9+#.-]*)[^\n`]*\n(.*?)(?:```|~~~|\Z)", re.DOTALL)
+_PYTHON = frozenset({"", "python", "python3", "py", "py3", "pyw", "pyi", "ipython"})
+"""What a fence that holds Python is called; one without a name is taken at its word."""
 _BACKTICKS = re.compile(r"`([^`\n]+)`")
 _START = re.compile(r"(?<![A-Za-z0-9_.])(?=[A-Za-z_])")
 _END = re.compile(r"[)\]}\"']")
@@ -22,17 +25,31 @@ _TELLING = (ast.Assign, ast.AugAssign, ast.FunctionDef, ast.AsyncFunctionDef, as
 """One of these, or a call, must be there: a line that happens to parse (`sqlite3`, `return`) is prose."""
 
 
-def find_code(question: str) -> str:
-    """The Python code in a question, dedented, or an empty text.
+@dataclass(frozen=True, slots=True)
+class Pasted:
+    """The code in a question: Python, dedented, or an empty text; and what other languages its fences name."""
+
+    python: str = ""
+    others: tuple[str, ...] = ()
+
+
+def find_code(question: str) -> Pasted:
+    """The code in a question.
 
     Fenced blocks win and are taken as they are, even where they do not parse; then lines that parse; then the longest
     call or assignment inside each line.
     """
     if blocks := _FENCE.findall(question):
-        return "\n".join(textwrap.dedent(block).strip("\n") for block in blocks)
+        ours = [textwrap.dedent(block).strip("\n") for name, block in blocks if _is_python(name)]
+        others = dict.fromkeys(name for name, _ in blocks if not _is_python(name))
+        return Pasted("\n".join(ours), tuple(others))
     lines = question.expandtabs(4).splitlines()[:_MOST_LINES]
     runs = list(_runs(lines)) or [code for line in lines if (code := _within(line))]
-    return "\n".join(runs)
+    return Pasted("\n".join(runs))
+
+
+def _is_python(name: str) -> bool:
+    return name.lower() in _PYTHON or name.lower().endswith(".py")
 
 
 def _runs(lines: list[str]) -> Iterator[str]:

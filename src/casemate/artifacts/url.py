@@ -15,7 +15,17 @@ from threading import Thread
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import HTTPHandler, HTTPSHandler, Request, build_opener
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+    UnknownHandler,
+)
 
 from casemate.artifacts import archive
 from casemate.artifacts.lock import Url
@@ -164,7 +174,13 @@ class _Line:
         self._request = request
         self._silence_s = silence_s
         self._connections: list[http.client.HTTPConnection] = []
-        self._opener = build_opener(_Plain(self._connections, refused=request.type == "https"), _Tls(self._connections))
+        self._opener = OpenerDirector()  # not `build_opener`: that knows files, FTP and data too
+        for handler in (
+            _Plain(self._connections, refused=request.type == "https"),
+            _Tls(self._connections),
+            *(ProxyHandler(), HTTPRedirectHandler(), HTTPDefaultErrorHandler(), HTTPErrorProcessor(), UnknownHandler()),
+        ):
+            self._opener.add_handler(handler)
 
     def call(self, answer: Future[HTTPResponse]) -> None:
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import socket
 from asyncio import timeout
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -11,9 +13,13 @@ from typing import Self
 import aiohttp
 
 from casemate.chat import chunks
+from casemate.chat.address import hands_out_credentials
 from casemate.chat.model import Endpoint
 from casemate.chat.wire import ChatRequest, Delta
 from casemate.errors import ModelError, UsageError
+
+OUT_OF_REACH = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
+"""The cause of a ModelError where nobody took the connection: refused, unknown, or no answer to it."""
 
 _CONNECT_S = 5.0
 _SILENCE_S = 900.0
@@ -28,8 +34,9 @@ _WHOLE_BYTES = 16 << 20
 class HttpModel:
     """Streams answers from one endpoint. Use as `async with HttpModel(endpoint) as model`.
 
-    One pool of connections, no cookies, no proxy from the environment, no redirects. The only key that travels is the
-    one given here. A request is sent again once, if a kept connection proves dead before a byte was answered.
+    One pool of connections, no cookies, no proxy from the environment, no redirects, and no connection to a link-local
+    address, whatever its name meant when somebody looked. The only key that travels is the one given here. A request is
+    sent again once, if a kept connection proves dead before a byte was answered.
 
     Args:
         endpoint: where the model answers.
@@ -54,7 +61,7 @@ class HttpModel:
         self._session = aiohttp.ClientSession(
             headers={"Accept": "text/event-stream"} | ({"Authorization": f"Bearer {self._key}"} if self._key else {}),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S, sock_read=_SILENCE_S),
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_S),
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_S, socket_factory=safe_socket),
             cookie_jar=aiohttp.DummyCookieJar(),
         )
         return self
@@ -139,14 +146,27 @@ class HttpModel:
             raise self._broken(cut) from cut
 
     def _broken(self, cause: Exception | None) -> ModelError:
-        if isinstance(cause, aiohttp.ClientConnectorError):
-            remedy = "is the engine running?"
-            return ModelError("the endpoint cannot be reached", where=self._endpoint.url, remedy=remedy)
+        if isinstance(cause, OUT_OF_REACH):
+            why = getattr(cause, "strerror", None) or f"no connection within {_CONNECT_S:g} s"
+            what = f"the endpoint cannot be reached, {why}"
+            return ModelError(what, where=self._endpoint.url, remedy="is the server running?")
         reason = f": {type(cause).__name__}" if cause else ""
         return ModelError(f"the endpoint broke off before the answer was whole{reason}", where=self._endpoint.url)
 
     def _masked(self, text: str) -> str:
         return text.replace(self._key, "***") if self._key else text
+
+
+def safe_socket(address: aiohttp.AddrInfoType) -> socket.socket:
+    """The socket for one connection, for aiohttp: the last look at where it really goes.
+
+    Raises:
+        PermissionError: to a link-local address, or a cloud's metadata service.
+    """
+    family, kind, protocol, _, (host, *_) = address
+    if hands_out_credentials(str(host)):
+        raise PermissionError(errno.EACCES, f"{host} is link-local and may hand out a cloud's credentials")
+    return socket.socket(family, kind, protocol)
 
 
 async def _limited(response: aiohttp.ClientResponse, limit_bytes: int) -> bytes:

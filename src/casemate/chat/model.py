@@ -14,20 +14,19 @@ class Endpoint:
     """Where a model answers. Never holds a secret: keys travel beside it.
 
     `url` is the base that ends before `/v1` (`http://127.0.0.1:8080`), `model` the name to ask for, `context` its
-    context window in tokens (0: unknown), `capabilities` a set of words such as `stream`, `json_schema`.
+    context window in tokens (0: unknown).
     """
 
     url: str
     model: str
     context: int = 0
-    capabilities: frozenset[str] = frozenset()
 
 
 class ChatModel(Protocol):
     """Anything that answers a conversation.
 
     Implementations: `chat.http.HttpModel` (an OpenAI-compatible endpoint), `chat.scripted.ScriptedModel` (the shipped
-    fake), `gateway.pipeline.Pipeline` (steps before another model).
+    fake), `gateway.pipeline.Cited` (another model, its citations checked).
     """
 
     def stream(self, request: ChatRequest) -> AsyncIterator[Delta]:

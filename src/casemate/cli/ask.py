@@ -15,13 +15,13 @@ from casemate.agents.ask import Answer, Tools
 from casemate.agents.ask import ask as answered
 from casemate.agents.audit.scan import scan_snippet
 from casemate.cli import output
-from casemate.cli.library import NO_LIBRARY, open_library
+from casemate.cli.library import Library, open_library
 from casemate.cli.speaker import speaking
 from casemate.errors import UsageError
 from casemate.report import findings, text
 from casemate.settings import Settings
 
-_FOUND = 1
+_FOUND, _INCOMPLETE = 1, 2
 
 
 def ask(
@@ -39,12 +39,14 @@ def ask(
         output.print_json(_value(answer))
     else:
         typer.echo(text.render(dossier.answer_document(answer), output.width()))
+    if answer.incomplete:
+        return _INCOMPLETE
     return _FOUND if answer.findings else 0
 
 
 async def _answer(config: Settings, question: str, *, wanted: bool) -> Answer:
-    library = open_library(config) or NO_LIBRARY
-    tools = Tools(retriever=library, scan=scan_snippet, gate=library.repair)
+    library = open_library(config)
+    tools = Tools(retriever=library, scan=scan_snippet, gate=library.repair, graph=isinstance(library, Library))
     async with speaking(config, wanted=wanted) as speaker:
         return await answered(question, model=speaker.model, tools=tools, note=speaker.note)
 
@@ -57,5 +59,6 @@ def _value(answer: Answer) -> dict[str, object]:
         "text": answer.text,
         "citations": [asdict(citation) for citation in answer.citations],
         "findings": [findings.finding_json(finding) for finding in answer.findings],
+        "incomplete": answer.incomplete,
         "model": asdict(answer.model),
     }

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,15 +10,12 @@ import typer
 
 from casemate import __version__, settings
 from casemate.agents import dossier
-from casemate.agents.audit.explain import explain
 from casemate.agents.audit.scan import scan
-from casemate.cli import history, output
+from casemate.cli import explaining, history, output
 from casemate.cli.choosing import RULES_ONLY
-from casemate.cli.library import NO_LIBRARY, open_library
-from casemate.cli.speaker import Speaker, speaking
-from casemate.finding import AuditResult, Finding, ModelNote, Severity
+from casemate.errors import CasemateError
+from casemate.finding import AuditResult, ModelNote, Severity
 from casemate.report import findings, html, markdown, sarif, text
-from casemate.report.columns import wrapped
 from casemate.report.visible import as_json, visible
 from casemate.settings import Settings
 
@@ -60,16 +54,25 @@ def audit(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     form = Form.JSON if json_ else format_
     config = settings.load()
     scanned = scan(path)
-    result = AuditResult(scanned.findings, scanned.ledger, ModelNote("", RULES_ONLY if no_model else _LATER))
+    wanted = explain_ > 0 and bool(scanned.findings) and not no_model
+    result = AuditResult(scanned.findings, scanned.ledger, ModelNote("", _LATER if wanted else RULES_ONLY))
     if streamed := form is Form.TEXT and output_ is None:
         typer.echo(_rendered(result, form, language=language, path=path))
-    if not no_model and result.findings:
-        told = _tell if streamed else _count
-        result = asyncio.run(_explained(config, result, language=language, limit=explain_, told=told))
-    history.keep(config, result, title=str(path), language=language.value)
+    if wanted:
+        told = explaining.printed if streamed else explaining.counted
+        result = explaining.explained(config, result, language=language.value, limit=explain_, told=told)
     if not streamed:
         output.emit(_rendered(result, form, language=language, path=path), output_)
+    _keep(config, result, path=path, language=language)
     return _exit_code(result, fail_on)
+
+
+def _keep(config: Settings, result: AuditResult, *, path: Path, language: Language) -> None:
+    """Keep the audit for the page; the report itself is out already, so a failure here does not change the outcome."""
+    try:
+        history.keep(config, result, title=str(path), language=language.value)
+    except CasemateError as error:
+        typer.echo(f"casemate: the page will not show this audit: {visible(str(error))}", err=True)
 
 
 def _exit_code(result: AuditResult, fail_on: Severity) -> int:
@@ -91,34 +94,6 @@ def _rendered(result: AuditResult, form: Form, *, language: Language, path: Path
             return as_json(findings.to_json(result))
         case Form.SARIF:
             return as_json(sarif.to_sarif(result, version=__version__, prefix=_below_checkout(path)))
-
-
-async def _explained(
-    config: Settings, result: AuditResult, *, language: Language, limit: int, told: Callable[[Speaker, Finding], None]
-) -> AuditResult:
-    """The same findings, the first `limit` with the model's words, each told as it comes."""
-    gate = (open_library(config) or NO_LIBRARY).repair
-    async with speaking(config) as speaker:
-        if speaker.model is None:
-            typer.echo(speaker.note.note, err=True)
-            return replace(result, model=speaker.note)
-        explained = []
-        async for finding in explain(result.findings[:limit], speaker.model, language=language.value, gate=gate):
-            told(speaker, finding)
-            explained.append(finding)
-        if rest := len(result.findings) - len(explained):
-            typer.echo(f"{rest} milder findings were not explained: --explain sets how many are", err=True)
-        return replace(result, findings=(*explained, *result.findings[limit:]), model=speaker.note)
-
-
-def _tell(speaker: Speaker, finding: Finding) -> None:
-    place = f"{finding.cwe} {finding.location.path}:{finding.location.line}"
-    said = finding.explanation or "(no explanation that passed the gates)"
-    typer.echo("\n".join((f"\n{place}, in the words of {speaker.note.name}:", *wrapped(visible(said), output.width()))))
-
-
-def _count(_: Speaker, finding: Finding) -> None:
-    typer.echo(f"explained {finding.cwe} {finding.location.path}:{finding.location.line}", err=True)
 
 
 def _below_checkout(path: Path) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 from rich import progress
 from rich.console import Console
@@ -33,10 +35,26 @@ def downloading() -> Iterator[Observer]:
             tasks[step.artifact] = bars.add_task(step.artifact, total=step.total_bytes, source=step.source)
         bars.update(tasks[step.artifact], completed=step.done_bytes, source=step.source)
 
+    with _ending_in_order():
+        try:
+            yield observe
+        finally:
+            if tasks:
+                bars.stop()
+
+
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """Let SIGTERM end us as an exception does, so that a download's own processes and files end with it."""
+
+    def end(number: int, _: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
     try:
-        yield observe
+        yield
     finally:
-        bars.stop()
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

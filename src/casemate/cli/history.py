@@ -10,6 +10,7 @@ from casemate.agents.phrases import Language
 from casemate.errors import CasemateError
 from casemate.finding import AuditResult
 from casemate.report import findings, html
+from casemate.report.visible import as_json, visible
 from casemate.settings import Settings
 from casemate.web.services import AuditReport
 
@@ -19,11 +20,15 @@ _REPORT = "report.html"
 
 
 def keep(config: Settings, result: AuditResult, *, title: str, language: Language) -> None:
-    """Seal an audit's findings and report in a run of its own, readable by us alone."""
+    """Seal an audit's findings and report in a run of its own, readable by us alone.
+
+    Raises:
+        CasemateError: the home folder does not take them.
+    """
     run = runs.create(config.runs, _KIND)
-    run.write(_FINDINGS, json.dumps(findings.to_json(result), ensure_ascii=False, indent=1))
+    run.write(_FINDINGS, as_json(findings.to_json(result)))
     run.write(_REPORT, html.render(dossier.document(result, language=language, root=title)))
-    run.seal({"title": title, "findings": len(result.findings), "complete": result.ledger.complete})
+    run.seal({"title": visible(title), "findings": len(result.findings), "complete": result.ledger.complete})
 
 
 def latest(config: Settings) -> AuditReport | None:

@@ -33,17 +33,20 @@ class Library:
         return citations.repair(text, self.graph)
 
 
-def open_library(settings: Settings) -> Library | None:
-    """The built graph; None where there is none that can be used."""
+def open_library(settings: Settings) -> Library | NoLibrary:
+    """The built graph, or what stands in for it and why."""
     try:
         graph = Graph.open(settings.graph)
-    except KnowledgeError:
-        return None
+    except KnowledgeError as error:
+        return NoLibrary(str(error))
     return Library(graph, Search(graph))
 
 
+@dataclass(frozen=True, slots=True)
 class NoLibrary:
-    """What stands in where no graph is built: nothing is found, and no identifier passes, since none can be checked."""
+    """What stands in where no graph can be read: nothing is found, and no identifier passes, as none can be checked."""
+
+    reason: str
 
     def search(self, text: str, limit: int) -> list[Passage]:
         """No passages."""
@@ -53,6 +56,3 @@ class NoLibrary:
     def repair(self, text: str) -> tuple[str, tuple[Citation, ...]]:
         """The text if it names no identifier, else nothing."""
         return ("" if mentions.find(text) else text), ()
-
-
-NO_LIBRARY = NoLibrary()

@@ -13,6 +13,7 @@ import typer
 from casemate import __version__
 from casemate.cli.loader import LazyVerbs
 from casemate.errors import CasemateError
+from casemate.report.visible import visible
 
 _ERROR = 3
 _INTERRUPTED = 130
@@ -46,8 +47,7 @@ def casemate(
 
 def run(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and end the process with its exit code."""
-    arguments = sys.argv[1:] if arguments is None else arguments
-    sys.exit(_exit_code(arguments))
+    sys.exit(_exit_code(sys.argv[1:] if arguments is None else arguments))
 
 
 def _exit_code(arguments: list[str]) -> int:
@@ -56,14 +56,14 @@ def _exit_code(arguments: list[str]) -> int:
     except typer.TyperException as error:
         typer.echo(error.format_message() if len(arguments) == 0 else f"casemate: {error.format_message()}", err=True)
     except CasemateError as error:
-        typer.echo(f"casemate: {error}", err=True)
-    except BrokenPipeError:
-        return 0  # the reader of our output has seen enough
+        typer.echo(f"casemate: {visible(str(error))}", err=True)
     except (KeyboardInterrupt, typer.Abort):
         return _INTERRUPTED
     except Exception as error:  # the edge: nothing unforeseen may show a traceback unasked
         if "--debug" in arguments:
             raise
         kind = type(error).__name__
-        typer.echo(f"casemate: unforeseen {kind}: {error} (please report it; --debug shows where)", err=True)
+        typer.echo(
+            f"casemate: unforeseen {kind}: {visible(str(error))} (please report it; --debug shows where)", err=True
+        )
     return _ERROR

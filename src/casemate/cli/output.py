@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Mapping
 from enum import StrEnum
@@ -38,7 +39,7 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def emit(content: str, path: Path | None) -> None:
-    """The content on stdout, or in a file that was asked for.
+    """The content on stdout, or in a file that was asked for; an older file stays until the new one is whole.
 
     Raises:
         UsageError: the file cannot be written.
@@ -46,10 +47,14 @@ def emit(content: str, path: Path | None) -> None:
     if path is None:
         typer.echo(content)
         return
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        path.write_text(content + "\n", encoding="utf-8")
+        draft.write_text(content + "\n", encoding="utf-8")
+        draft.replace(path)
     except OSError as error:
-        raise UsageError(f"cannot write the output: {error.strerror}", where=str(path)) from error
+        draft.unlink(missing_ok=True)
+        why = f"cannot write the output: {error.strerror}"
+        raise UsageError(why, where=str(path), remedy="name a file in a folder that can be written") from error
 
 
 def width() -> int:

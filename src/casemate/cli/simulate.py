@@ -9,7 +9,7 @@ import typer
 
 from casemate.engine import simulator_server
 from casemate.engine.simulator import Faults, Script
-from casemate.errors import UsageError
+from casemate.errors import PlatformError, UsageError
 
 _MODEL = "simulator"
 _CONTEXT = 8192
@@ -34,7 +34,10 @@ def simulate(  # noqa: PLR0913 - each is an option of the command line
         faults=Faults(**dict(map(_fault, fault or ()))),
     )
     typer.echo(f"simulating at http://127.0.0.1:{port}/v1 (model {_MODEL!r}); Ctrl-C stops", err=True)
-    simulator_server.main([_MODEL, str(slots), str(_CONTEXT), str(port), script.to_json()])
+    try:
+        simulator_server.main([_MODEL, str(slots), str(_CONTEXT), str(port), script.to_json()])
+    except OSError as error:
+        raise PlatformError(f"cannot serve: {error.strerror}", where=f"port {port}", remedy="take another") from error
     return 0
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from casemate.artifacts.partial import Observer
@@ -16,7 +17,7 @@ from casemate.engine.interface import Engine
 from casemate.engine.llamacpp import LlamaCpp
 from casemate.engine.remote import Remote
 from casemate.engine.supervisor import Terms, running
-from casemate.errors import SettingsError
+from casemate.errors import EngineError, SettingsError
 from casemate.finding import ModelNote
 from casemate.plan.planner import Plan
 from casemate.settings import Settings
@@ -24,6 +25,7 @@ from casemate.settings import Settings
 PUBLIC_NAME = "casemate"
 """The model's name at the gateway, whichever speaks behind it."""
 _CONTEXT_UNKNOWN = 0
+_LOOK_EVERY_S = 0.2
 _REMOTE_SLOTS = 16
 """Requests that we let a foreign server work on at once; it has its own queue behind them."""
 
@@ -66,19 +68,32 @@ async def speaking(settings: Settings, *, wanted: bool = True) -> AsyncIterator[
         settings: where to look and what to start.
         wanted: False for nobody, without looking.
 
+    An engine that does not start is nobody, with its reason in the note: what rules and graph know is never lost.
+
     Raises:
-        EngineError: an engine was to be had, but does not start.
+        EngineDied: the engine of our own ended while the block used it.
     """
     if not wanted:
         yield Speaker(None, ModelNote("", RULES_ONLY))
-    elif platform := state.read(settings.state):
+    elif platform := await _platform(settings):
         async with HttpModel(Endpoint(platform.url, PUBLIC_NAME)) as model:
             yield Speaker(model, ModelNote(platform.model, platform.note))
     elif isinstance(found := _obtained(settings), ModelNote):
         yield Speaker(None, found)
     else:
-        async with _own_engine(found) as model:
-            yield Speaker(model, found.note)
+        async with AsyncExitStack() as stack:
+            try:
+                speaker = Speaker(await stack.enter_async_context(_own_engine(found)), found.note)
+            except EngineError as error:
+                speaker = Speaker(None, ModelNote("", f"{RULES_ONLY}; {error}"))
+            yield speaker
+
+
+async def _platform(settings: Settings) -> state.Running | None:
+    """The running platform, once it is ready; None if there is none, or if it ends before."""
+    while (running := state.read(settings.state)) and not running.ready:  # noqa: ASYNC110 - another process has no event
+        await asyncio.sleep(_LOOK_EVERY_S)
+    return running
 
 
 def _obtained(settings: Settings) -> Backend | ModelNote:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from casemate.errors import PlatformError
+from casemate.finding import ModelNote
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +24,34 @@ class Running:
     url: str
     model: str
     note: str
+    ready: bool
+    """Whether the engine has made a token; until then the platform is starting."""
 
 
-def write(path: Path, *, url: str, model: str, note: str) -> None:
+@contextmanager
+def claimed(path: Path) -> Iterator[None]:
+    """The right to be the platform of this home folder, for the length of the block or of our life.
+
+    Raises:
+        PlatformError: another process has it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with path.with_suffix(".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            other = read(path)
+            where = other.url if other else str(path.parent)
+            raise PlatformError("the platform runs already", where=where, remedy="casemate down ends it") from error
+        try:
+            yield
+        finally:
+            remove(path)
+
+
+def write(path: Path, *, url: str, note: ModelNote, ready: bool) -> None:
     """Leave our own address there, readable by us alone, at once or not at all."""
-    running = Running(os.getpid(), _born(os.getpid()), url, model, note)
+    running = Running(os.getpid(), _born(os.getpid()), url, note.name, note.note, ready)
     draft = path.with_suffix(".new")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
@@ -33,10 +62,10 @@ def write(path: Path, *, url: str, model: str, note: str) -> None:
 def read(path: Path) -> Running | None:
     """The platform that runs now; None if the file is absent, foreign, or left by a process that is gone."""
     try:
-        running = Running(**json.loads(path.read_text()))
+        running = Running(**json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
     except (OSError, ValueError, TypeError):
         return None
-    return running if alive(running) else None
+    return running if running and _is_sound(running) and alive(running) else None
 
 
 def remove(path: Path) -> None:
@@ -49,6 +78,10 @@ def remove(path: Path) -> None:
 def alive(running: Running) -> bool:
     """Whether that very process still lives: a recycled pid does not count."""
     return bool(running.born) and _born(running.pid) == running.born
+
+
+def _is_sound(running: Running) -> bool:
+    return all(isinstance(value, str) for value in (running.born, running.url, running.model, running.note))
 
 
 def _born(pid: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -23,19 +24,20 @@ def status(
     """Say whether the platform runs, with which model, and where."""
     config = settings.load()
     deadline = time.monotonic() + wait
-    while (running := state.read(config.state)) is None and time.monotonic() < deadline:
+    while not ((running := state.read(config.state)) and running.ready) and time.monotonic() < deadline:
         time.sleep(_LOOK_EVERY_S)
     if output.is_json(format_, json_):
-        value = {"running": running is not None, "url": "", "model": "", "note": "", "pid": 0}
-        if running:
-            value |= {"url": running.url, "model": running.model, "note": running.note, "pid": running.pid}
-        output.print_json(value)
-    elif running:
-        typer.echo(f"running: {running.model} at {running.url} (process {running.pid})")
-        if running.note:
-            typer.echo(f"note: {running.note}")
+        output.print_json({"running": running is not None, **(asdict(running) if running else {})})
     else:
-        typer.echo("not running: casemate up starts it")
-    if running:
-        return 0
-    return _NOT_YET if wait else _NOT_RUNNING
+        typer.echo(_told(running))
+    if running is None:
+        return _NOT_YET if wait else _NOT_RUNNING
+    return 0 if running.ready else _NOT_YET
+
+
+def _told(running: state.Running | None) -> str:
+    if running is None:
+        return "not running: casemate up starts it"
+    stage = "running" if running.ready else "starting"
+    note = f"\nnote: {running.note}" if running.note else ""
+    return f"{stage}: {running.model} at {running.url} (process {running.pid}){note}"

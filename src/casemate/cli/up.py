@@ -15,11 +15,10 @@ from casemate.chat.http import HttpModel
 from casemate.chat.late import LateModel
 from casemate.cli import history, state
 from casemate.cli.bars import downloading, loading
-from casemate.cli.library import open_library
+from casemate.cli.library import Library, open_library
 from casemate.cli.speaker import PUBLIC_NAME, Backend, backend
 from casemate.engine.interface import Ready, Starting
 from casemate.engine.supervisor import Terms, running
-from casemate.errors import PlatformError, UsageError
 from casemate.finding import ModelNote
 from casemate.gateway.admission import Admission
 from casemate.gateway.grounding import grounding
@@ -28,6 +27,7 @@ from casemate.web.app import application, serving
 from casemate.web.services import Services
 
 _QUEUE = 32
+_REFUSED = 1
 
 
 def up(
@@ -37,14 +37,14 @@ def up(
     """Run the platform: engine, gateway and page, until told to stop."""
     given = {"port": port, "model": model}
     config = settings.load(**{key: value for key, value in given.items() if value is not None})
-    if other := state.read(config.state):
-        raise PlatformError("the platform runs already", where=other.url, remedy="casemate down ends it")
-    with downloading() as observer:
-        found = backend(config, observer)
-    if isinstance(found, ModelNote):
-        raise UsageError(f"no model can run here: {found.note}", remedy="ask and audit work without one")
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, suppress(SystemExit, KeyboardInterrupt):
-        runner.run(_serve(_Platform(config, found)))
+    with state.claimed(config.state):
+        with downloading() as observer:
+            found = backend(config, observer)
+        if isinstance(found, ModelNote):
+            typer.echo(f"refused, {found.note}; ask and audit work without a model", err=True)
+            return _REFUSED
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, suppress(SystemExit, KeyboardInterrupt):
+            runner.run(_serve(_Platform(config, found)))
     return 0  # SIGTERM and Ctrl-C are how a platform is meant to end
 
 
@@ -65,10 +65,11 @@ class _Platform:
             model_name=PUBLIC_NAME,
             ready=lambda: self.stage,
             admission=Admission(self.backend.plan.slots, _QUEUE),
-            grounding=grounding(library) if library else None,
-            checker=library,
+            grounding=grounding(library) if isinstance(library, Library) else None,
+            checker=library if isinstance(library, Library) else None,
             context=self.backend.plan.context,
             note=_described(self.backend.note),
+            local=not self.config.engine_url,
             report=lambda: history.latest(self.config),
         )
 
@@ -76,15 +77,13 @@ class _Platform:
 async def _serve(platform: _Platform) -> None:
     """Serve at once, answer when the engine made a token, leave nothing behind."""
     config, note = platform.config, platform.backend.note
-    try:
-        async with serving(application(platform.services()), host=config.host, port=config.port) as url:
-            typer.echo(f"the page is at {url}; it answers when {note.name} is loaded", err=True)
-            async with _answering(platform):
-                state.write(config.state, url=url, model=note.name, note=note.note)
-                typer.echo(f"ready: {_described(note)} at {url} (OpenAI API: {url}/v1)", err=True)
-                await asyncio.Event().wait()
-    finally:
-        state.remove(config.state)
+    async with serving(application(platform.services()), host=config.host, port=config.port) as url:
+        state.write(config.state, url=url, note=note, ready=False)
+        typer.echo(f"the page is at {url}; it answers when {note.name} is loaded", err=True)
+        async with _answering(platform):
+            state.write(config.state, url=url, note=note, ready=True)
+            typer.echo(f"ready: {_described(note)} at {url} (OpenAI API: {url}/v1)", err=True)
+            await asyncio.Event().wait()
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ import socket
 import sys
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Self
 
 from casemate import process
@@ -64,9 +64,11 @@ class Child:
     async def __aenter__(self) -> Self:
         argv = [sys.executable, "-P", "-m", "casemate.engine.keeper", str(self._grace_s), *self._launch.argv]
         self._control, theirs = socket.socketpair()
-        with theirs:
+        with theirs, ExitStack() as if_it_fails:
+            if_it_fails.enter_context(self._control)
             environment = child_environment(**dict(self._launch.environment))
             self._keeper = process.start(argv, stdin=theirs, environment=environment)
+            if_it_fails.pop_all()
         self._listen()
         return self
 

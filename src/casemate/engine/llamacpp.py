@@ -44,8 +44,7 @@ class LlamaCpp:
 
     def endpoint(self, plan: Plan, port: int) -> Endpoint:
         """Loopback."""
-        capabilities = frozenset({"stream", "json_schema", "logit_bias", "logprobs", "tools", "metrics"})
-        return Endpoint(f"http://127.0.0.1:{port}", plan.model, plan.context, capabilities)
+        return Endpoint(f"http://127.0.0.1:{port}", plan.model, plan.context)
 
     def phase(self, line: str) -> Starting | None:
         """What it is loading."""

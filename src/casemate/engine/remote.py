@@ -1,27 +1,22 @@
-"""An OpenAI-compatible server that somebody else runs. No process; only an address, looked at twice before use."""
+"""An OpenAI-compatible server that somebody else runs. No process; only an address.
+
+It is looked at when it is given, when it is looked up, and by `chat.http` once more at every connection.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import socket
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
+from casemate.chat.address import hands_out_credentials
 from casemate.chat.model import Endpoint
 from casemate.engine.interface import Launch, Starting
 from casemate.errors import EngineError
 from casemate.plan.planner import Plan
 
-_METADATA = frozenset(
-    map(
-        ipaddress.ip_address,
-        # services of clouds that hand out credentials and are not in a link-local range:
-        # EC2 over IPv6, Alibaba, Azure, Oracle
-        ("fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192"),
-    )
-)
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_LOOKUP_S = 5.0
 _REMEDY = "give the address of an OpenAI-compatible server, such as http://10.0.0.5:8000"
 
 
@@ -54,7 +49,7 @@ class Remote:
         del port
         _refuse(_parts(self.url).hostname or "", self.url)
         base = self.url.rstrip("/").removesuffix("/v1").rstrip("/")
-        return Endpoint(base, self.model or plan.model, plan.context, frozenset({"stream"}))
+        return Endpoint(base, self.model or plan.model, plan.context)
 
     def phase(self, line: str) -> Starting | None:
         """It writes no log that we could read."""
@@ -69,8 +64,10 @@ async def refuse_link_local(url: str) -> None:
         EngineError: the name is unknown, or one of its addresses is link-local or a cloud's metadata service.
     """
     parts = _parts(url)
+    look_up = asyncio.get_running_loop().getaddrinfo
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_STREAM)
+        async with asyncio.timeout(_LOOKUP_S):
+            found = await look_up(parts.hostname, parts.port or 80, type=socket.SOCK_STREAM)
     except OSError as error:
         raise EngineError(f"the host {parts.hostname!r} is not known", where=url, remedy=_REMEDY) from error
     for *_, address in found:
@@ -93,14 +90,7 @@ def _parts(url: str) -> SplitResult:
 
 def _refuse(host: str, url: str) -> None:
     """Refuse an address literal on a link-local network; a name passes, it is looked up later."""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return
-    if isinstance(address, ipaddress.IPv6Address):
-        inner = ipaddress.IPv4Address(address.packed[-4:]) if address in _NAT64 else None
-        address = address.ipv4_mapped or address.sixtofour or inner or address
-    if address.is_link_local or address in _METADATA:
+    if hands_out_credentials(host):
         raise EngineError(
             f"{host} is link-local: requests there may fetch a cloud's credentials", where=url, remedy=_REMEDY
         )

@@ -94,7 +94,7 @@ class Simulator:
 
     def endpoint(self, plan: Plan, port: int) -> Endpoint:
         """Loopback."""
-        return Endpoint(f"http://127.0.0.1:{port}", plan.model, plan.context, frozenset({"stream", "metrics"}))
+        return Endpoint(f"http://127.0.0.1:{port}", plan.model, plan.context)
 
     def phase(self, line: str) -> Starting | None:
         """Its log has one line of interest."""

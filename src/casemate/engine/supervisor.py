@@ -11,9 +11,11 @@ of this very process (`engine.keeper`).
 from __future__ import annotations
 
 import asyncio
+import math
 import signal
 import socket
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -21,7 +23,7 @@ from typing import Any
 
 import aiohttp
 
-from casemate.chat.http import HttpModel
+from casemate.chat.http import OUT_OF_REACH, HttpModel, safe_socket
 from casemate.chat.model import Endpoint
 from casemate.chat.wire import ChatRequest, Message
 from casemate.engine.child import Child
@@ -60,12 +62,14 @@ def free_port() -> int:
 class Terms:
     """How to run an engine.
 
-    `observe` gets every step of the start, `start_s` is how long it may take, `grace_s` what a process gets between
-    SIGTERM and SIGKILL, `pick_port` where a port comes from.
+    `observe` gets every step of the start, `start_s` is how long it may take, `reach_s` how long somebody else's server
+    may be out of reach meanwhile, `grace_s` what a process gets between SIGTERM and SIGKILL, `pick_port` where a port
+    comes from.
     """
 
     observe: Observer = nobody
     start_s: float = 600.0
+    reach_s: float = 5.0
     grace_s: float = 10.0
     pick_port: Callable[[], int] = free_port
 
@@ -129,7 +133,8 @@ def _reporter(engine: Engine, terms: Terms) -> Callable[[str], None]:
 
 async def _until_ready(engine: Engine, endpoint: Endpoint, *, terms: Terms, child: Child | None = None) -> None:
     """Watch for the first token, the child's death and the deadline together."""
-    token = asyncio.ensure_future(_first_token(endpoint, engine.key))
+    reach_s = math.inf if child else terms.reach_s  # our own process opens its port when it is ready
+    token = asyncio.ensure_future(_first_token(endpoint, engine.key, reach_s=reach_s))
     death = asyncio.ensure_future(child.ended() if child else asyncio.Event().wait())
     try:
         await asyncio.wait({token, death}, timeout=terms.start_s, return_when=asyncio.FIRST_COMPLETED)
@@ -145,21 +150,25 @@ async def _until_ready(engine: Engine, endpoint: Endpoint, *, terms: Terms, chil
         await asyncio.gather(token, death, return_exceptions=True)
 
 
-async def _first_token(endpoint: Endpoint, key: str) -> None:
+async def _first_token(endpoint: Endpoint, key: str, *, reach_s: float) -> None:
+    reached_s = time.monotonic()
     async with HttpModel(endpoint, key=key) as model:
-        while not await _made_token(model):  # noqa: ASYNC110 - the other process has no event to wait for
+        while True:
+            try:
+                if await _made_token(model):
+                    break
+            except ModelError as error:
+                now_s = time.monotonic()
+                reached_s = reached_s if isinstance(error.__cause__, OUT_OF_REACH) else now_s
+                if error.status not in _NOT_YET or now_s - reached_s >= reach_s:
+                    raise EngineError(error.what, where=error.where, remedy=error.remedy) from error
             await asyncio.sleep(_PROBE_EVERY_S)
     if key:
         await _refuse_open_door(endpoint)
 
 
 async def _made_token(model: HttpModel) -> bool:
-    try:
-        deltas = [delta async for delta in model.stream(_ONE_TOKEN)]
-    except ModelError as error:
-        if error.status in _NOT_YET:
-            return False
-        raise EngineError(error.what, where=error.where, remedy=error.remedy) from error
+    deltas = [delta async for delta in model.stream(_ONE_TOKEN)]
     return any(delta.content or delta.reasoning or (delta.usage and delta.usage.completion_tokens) for delta in deltas)
 
 
@@ -167,7 +176,11 @@ async def _refuse_open_door(endpoint: Endpoint) -> None:
     """An engine that was given a key must not serve without it."""
     address = f"{endpoint.url}/v1/models"
     timeout = aiohttp.ClientTimeout(total=_DOOR_S)
-    async with aiohttp.ClientSession(timeout=timeout) as session, session.get(address, allow_redirects=False) as answer:
+    connector = aiohttp.TCPConnector(socket_factory=safe_socket)
+    async with (
+        aiohttp.ClientSession(timeout=timeout, connector=connector) as session,
+        session.get(address, allow_redirects=False) as answer,
+    ):
         if answer.status not in {401, 403}:
             raise EngineError(f"the engine answers {answer.status} without its key", where=address)
 

@@ -30,25 +30,6 @@ async def prepare(request: ChatRequest, steps: Sequence[Step]) -> ChatRequest:
     return request
 
 
-async def answer(request: ChatRequest, model: ChatModel, *, steps: Sequence[Step] = ()) -> AsyncGenerator[Delta, None]:
-    """What the model says to the prepared request; closing this iterator stops the model."""
-    async with closing(model.stream(await prepare(request, steps))) as deltas:
-        async for delta in deltas:
-            yield delta
-
-
-@dataclass(frozen=True, slots=True)
-class Pipeline:
-    """A ChatModel with steps before it, for callers that only know the port."""
-
-    model: ChatModel
-    steps: Sequence[Step]
-
-    def stream(self, request: ChatRequest) -> AsyncGenerator[Delta, None]:
-        """See `answer`."""
-        return answer(request, self.model, steps=self.steps)
-
-
 @dataclass(frozen=True, slots=True)
 class Cited:
     """A ChatModel whose answers end with one further Delta: the checked citations. The text stays as it came."""

@@ -6,7 +6,7 @@ import asyncio
 import errno
 import logging
 import socket
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from ipaddress import ip_address
 from typing import Any
@@ -15,6 +15,7 @@ import uvicorn
 
 from casemate.engine.interface import Starting
 from casemate.errors import PlatformError
+from casemate.report.visible import visible
 from casemate.web.console import console
 from casemate.web.guard import guarded
 from casemate.web.openai import OpenAI
@@ -22,8 +23,12 @@ from casemate.web.replies import App, Message, Receive, Refused, Scope, Send, se
 from casemate.web.services import Services
 
 _log = logging.getLogger("casemate.web")
-_GRACE_S = 4.0
-"""How long running answers may go on after the end was asked for; with the server's own pauses it stays under 5 s."""
+_GRACE_S = 3.0
+"""How long running answers may go on after the end was asked for. With the two that follow, the end stays under 5 s."""
+_CANCEL_S = 0.5
+"""How long cancelled requests may take to clean up."""
+_FLUSH_S = 0.5
+"""How long what was written may still be on its way to a slow reader, before its connection is cut."""
 _BACKLOG = 512
 
 
@@ -49,26 +54,20 @@ def application(services: Services) -> App:
     return guarded(_edge(route))
 
 
-async def serve(app: App, *, host: str, port: int, announce: Callable[[str], None]) -> None:
-    """Serve until cancelled; then stop taking requests, let running ones end, and be gone within 5 s.
+@asynccontextmanager
+async def serving(app: App, *, host: str, port: int) -> AsyncGenerator[str, None]:
+    """Serve for the length of the block; then take no more requests, let running ones end, and be gone within 5 s.
+
+    The block gets the address (`http://127.0.0.1:8642`) when it answers. Signals are the caller's affair.
 
     Args:
         app: an ASGI application.
         host: a loopback address.
         port: 0 picks a free one.
-        announce: called with the address (`http://127.0.0.1:8642`) when it answers.
 
     Raises:
         PlatformError: the address is not loopback, or the port is taken.
     """
-    async with serving(app, host=host, port=port) as address:
-        announce(address)
-        await asyncio.Event().wait()
-
-
-@asynccontextmanager
-async def serving(app: App, *, host: str, port: int) -> AsyncGenerator[str, None]:
-    """Serve for the length of the block, which gets the address. See `serve`; signals are the caller's affair."""
     listener = _listen(host, port)
     name = f"[{host}]" if ":" in host else host
     address = f"http://{name}:{listener.getsockname()[1]}"
@@ -89,7 +88,9 @@ async def serving(app: App, *, host: str, port: int) -> AsyncGenerator[str, None
         yield address
     finally:
         server.should_exit = True
-        await requests.end(_GRACE_S)
+        await requests.end()
+        await asyncio.wait((running,), timeout=_FLUSH_S)
+        server.cut()
         await running
 
 
@@ -99,8 +100,11 @@ class _Requests:
     def __init__(self, app: App) -> None:
         self._app = app
         self._running: set[asyncio.Task[Any]] = set()
+        self._ending = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._ending:
+            return await guarded(self._late)(scope, receive, send)
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a coroutine that runs has one
         self._running.add(task)
@@ -109,15 +113,18 @@ class _Requests:
         finally:
             self._running.discard(task)
 
-    async def end(self, grace_s: float) -> None:
-        """Give the running requests this long, then cancel them."""
-        running = set(self._running)
-        if not running:
-            return
-        _, late = await asyncio.wait(running, timeout=grace_s)
-        for task in late:
-            task.cancel()
-        await asyncio.wait(running)
+    async def end(self) -> None:
+        """Take no more; give the running requests their grace, then cancel them."""
+        self._ending = True
+        for wait_s in (_GRACE_S, _CANCEL_S):
+            if self._running:
+                _, late = await asyncio.wait(self._running, timeout=wait_s)
+                for task in late:
+                    task.cancel()
+
+    async def _late(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        headers = [(b"connection", b"close"), (b"retry-after", b"5")]
+        await send_refusal(send, Refused(503, "the platform is ending", code="ending", headers=headers))
 
 
 class _Server(uvicorn.Server):
@@ -125,6 +132,12 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Leave the signals alone: the roof that runs supervisor and server in one loop owns them."""
         yield
+
+    def cut(self) -> None:
+        """Wait for nobody any more: neither for readers that do not read nor for requests that ignore their end."""
+        self.force_exit = True
+        for connection in tuple(self.server_state.connections):
+            connection.transport.abort()
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -172,7 +185,8 @@ def _edge(app: App) -> App:
         try:
             await app(scope, receive, watched)
         except Exception as error:  # noqa: BLE001 - the one edge
-            _log.error("%s %s failed: %r", scope["method"], scope["path"], error)
+            path = visible(scope["path"]).replace("\n", "␊")  # one request is one line
+            _log.error("%s %s failed: %r", scope["method"], path, error)
             if started:
                 return  # the server cuts a reply that was left open, which tells the client the truth
             await send_refusal(

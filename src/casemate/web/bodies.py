@@ -20,6 +20,8 @@ _DISCARD_BYTES = 64 << 20
 _BODY_S = 30.0
 _ROLES = frozenset(get_args(Role))
 _OURS = frozenset({"model", "messages", "stream", "casemate"})
+_DEEPEST = 100
+"""Levels of JSON within JSON; no schema or tool needs more, and an encoder further on would give up."""
 
 
 class Gone(Exception):  # noqa: N818 - an event, not a fault
@@ -74,6 +76,8 @@ def parse(body: bytes, model_name: str) -> Call:
         raise Refused(400, f"the body is not JSON: {error}", code="invalid_json") from error
     if not isinstance(fields, dict):
         raise Refused(400, "the body must be a JSON object", code="invalid_json")
+    if _is_deeper(fields, _DEEPEST):
+        raise Refused(400, f"the body is nested more than {_DEEPEST} levels deep", code="invalid_json")
     name = _field(fields, "model", kind=str, default="") or model_name
     if name != model_name:
         message = f"the model {name[:100]!r} is not served here; ask for {model_name!r}"
@@ -81,6 +85,8 @@ def parse(body: bytes, model_name: str) -> Call:
     _refuse_unserved(fields)
     options = {key: value for key, value in fields.items() if key not in _OURS}
     ours = _field(fields, "casemate", kind=dict, default={})
+    for unknown in ours.keys() - {"ground"}:
+        raise Refused(400, f"'casemate' has no field {unknown[:100]!r}", code="unknown_field", param="casemate")
     stream_options = _field(fields, "stream_options", kind=dict, default={})
     return Call(
         request=ChatRequest(messages=_messages(fields), model=name, options=MappingProxyType(options)),
@@ -125,6 +131,15 @@ def _field(fields: dict[str, Any], name: str, *, kind: type[T], default: T, with
         words: dict[type, str] = {str: "a string", bool: "true or false", dict: "an object", list: "a list"}
         raise Refused(400, f"'{within}{name}' must be {words[kind]}", code="invalid_type", param=within + name)
     return value
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    """Whether a JSON value nests more than so many containers."""
+    layer = [value]
+    for _ in range(levels):
+        containers = [part for part in layer if isinstance(part, dict | list)]
+        layer = [part for found in containers for part in (found.values() if isinstance(found, dict) else found)]
+    return any(isinstance(part, dict | list) for part in layer)
 
 
 def _refuse_unserved(fields: dict[str, Any]) -> None:

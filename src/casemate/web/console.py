@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -50,15 +51,16 @@ def console(services: Services) -> App:
             words={name: TEXTS[chosen][name] for name in _CONSOLE_WORDS},
             model=services.model_name,
             note=services.note,
+            local=services.local,
             ready=isinstance(services.ready(), Ready),
             groundable=services.grounding is not None,
             address=str(request.base_url).rstrip("/"),
-            audit=_summary(services.report()),
+            audit=_summary(await asyncio.to_thread(services.report)),
         )
         return HTMLResponse(page, headers={"Vary": "Accept-Language"})
 
     async def report(_request: Request) -> Response:
-        latest = services.report()
+        latest = await asyncio.to_thread(services.report)
         if latest is None:
             return PlainTextResponse("nothing was audited yet: run casemate audit PATH", status_code=404)
         return HTMLResponse(latest.html, headers={"Content-Security-Policy": html.policy()})

@@ -12,8 +12,8 @@ from casemate.engine.interface import Starting
 from casemate.errors import CasemateError
 from casemate.gateway import sse
 from casemate.gateway.completion import Completion
-from casemate.gateway.grounding import NOTE
-from casemate.gateway.pipeline import Cited, answer, closing, prepare
+from casemate.gateway.grounding import ungrounded
+from casemate.gateway.pipeline import Cited, Step, closing, prepare
 from casemate.web.bodies import Call, Gone, parse, read_body
 from casemate.web.replies import (
     Exchange,
@@ -87,17 +87,12 @@ class OpenAI:
 
     async def _answer(self, call: Call, send: Send) -> None:
         async with self._services.admission.slot():
-            prepared = replace(call, request=await self._prepared(call))
+            prepared = replace(call, request=await prepare(call.request, self._steps(call)))
             deliver = self._streamed if call.stream else self._whole
             await deliver(prepared, send)
 
-    async def _prepared(self, call: Call) -> ChatRequest:
-        request = await prepare(call.request, self._services.steps)
-        if not call.ground:
-            return request
-        if self._services.grounding is None:
-            return replace(request, notes=(*request.notes, (NOTE, "unavailable")))
-        return await self._services.grounding(request)
+    def _steps(self, call: Call) -> tuple[Step, ...]:
+        return (self._services.grounding or ungrounded,) if call.ground else ()
 
     async def _streamed(self, call: Call, send: Send) -> None:
         async with EventStream(send, _headers(call.request), keep_alive_s=self._keep_alive_s) as events:
@@ -112,7 +107,7 @@ class OpenAI:
         created = int(time.time())
         encoder = sse.Encoder(_name(), call.request.model, created=created, include_usage=call.include_usage)
         lead = encoder.opening()
-        async with closing(answer(call.request, self._model(call))) as deltas:
+        async with closing(self._model(call).stream(call.request)) as deltas:
             async for delta in deltas:
                 if data := encoder.encode(delta):
                     await events.write(lead + data)
@@ -121,7 +116,7 @@ class OpenAI:
 
     async def _whole(self, call: Call, send: Send) -> None:
         completion = Completion(_name(), call.request.model, created=int(time.time()))
-        async with closing(answer(call.request, self._model(call))) as deltas:
+        async with closing(self._model(call).stream(call.request)) as deltas:
             async for delta in deltas:
                 completion.add(delta)
         await send_json(send, completion.value(), headers=_headers(call.request))

@@ -30,18 +30,20 @@ def no_report() -> AuditReport | None:
 class Services:
     """The parts behind the pages and `/v1`.
 
-    `model` answers under the public name `model_name`; `ready` tells the engine's state at this moment; `steps` run for
-    every request, `grounding` (None: there is no graph) for those who ask for it, and then `checker` has the last word.
-    `note` is shown beside the model's name: a step down, say. `report` gives the latest audit at each call.
+    `model` answers under the public name `model_name`; `ready` tells the engine's state at this moment; `grounding`
+    (None: there is no graph) runs for requests that ask for it, and then `checker` has the last word. `note` is shown
+    beside the model's name: a step down, say. `local` is whether the engine runs on this machine; where it does not,
+    the page says that questions go to it, and `note` must name it and its address. `report` gives the latest audit at
+    each call, in a thread: it may block.
     """
 
     model: ChatModel
     model_name: str
     ready: Callable[[], Ready | Starting]
     admission: Admission
-    steps: tuple[Step, ...] = ()
     grounding: Step | None = None
     checker: Checker | None = None
     context: int = 0
     note: str = ""
+    local: bool = True
     report: Callable[[], AuditReport | None] = no_report

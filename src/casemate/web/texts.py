@@ -8,6 +8,7 @@ LANGUAGES = ("en", "zh")
 
 _ENGLISH = {
     "tagline": "A private security analyst. Nothing leaves this machine.",
+    "tagline_foreign": "A security analyst. Questions go to",
     "switch": "中文",
     "skip": "Skip to the question",
     "ready": "ready",
@@ -45,7 +46,10 @@ _ENGLISH = {
     "analysed": "files analysed",
     "skipped": "skipped",
     "unread": "could not be analysed",
-    "clean": "No findings, and every file was analysed.",
+    "clean": "No findings in the {analysed} files analysed.",
+    "clean_one": "No findings in the one file analysed.",
+    "left_out": "Skipped, and so not judged: {skipped}.",
+    "nothing": "No file was analysed, so this audit says nothing about the code.",
     "partial": "This audit is incomplete: what could not be analysed may hide findings.",
     "suppressed": "suppressed in the source",
     "api": "The API speaks OpenAI's chat completions at",
@@ -59,6 +63,7 @@ _ENGLISH = {
 
 _CHINESE = {
     "tagline": "私有的安全分析员。任何数据都不会离开这台机器。",
+    "tagline_foreign": "安全分析员。问题会发送到",
     "switch": "English",
     "skip": "跳到提问处",
     "ready": "就绪",
@@ -96,7 +101,10 @@ _CHINESE = {
     "analysed": "个文件已分析",
     "skipped": "个已跳过",
     "unread": "个未能分析",
-    "clean": "没有发现，且所有文件都已分析。",
+    "clean": "已分析的 {analysed} 个文件中没有发现。",
+    "clean_one": "已分析的 1 个文件中没有发现。",
+    "left_out": "另有 {skipped} 个文件被跳过，未作判断。",
+    "nothing": "没有分析任何文件，因此本次审计无法说明代码是否安全。",
     "partial": "本次审计不完整：未能分析的部分可能藏有问题。",
     "suppressed": "已在源码中抑制",
     "api": "API 采用 OpenAI 的 chat completions 格式，地址为",

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from agents.material import findings_of
 from casemate.agents.audit.edits import Region
-from casemate.agents.audit.fixes import accepts
+from casemate.agents.audit.fixes import accepts, mend_file
 from casemate.agents.audit.rules import RULES, Rule
-from casemate.agents.audit.scan import scan_snippet
+from casemate.agents.audit.scan import scan
 from casemate.agents.audit.syntax import parse
+from casemate.finding import Location
+from casemate.process import Limits
 
 _ROUTE = "from flask import Flask, request\nimport sqlite3, os, subprocess, yaml, requests\napp = Flask(__name__)\n"
 _QUERY = (
@@ -46,7 +51,7 @@ _CHECKED_ELSEWHERE = """\
 )
 def test_values_in_a_query_are_bound_however_it_was_put_together(query: str, fixed: str) -> None:
     code = f"import sqlite3\ndef f(db, x, y):\n    return db.execute({query}).fetchall()\n"
-    (finding,) = scan_snippet(code)
+    (finding,) = findings_of(code)
     assert finding.fix == f"return db.execute({fixed}).fetchall()"
 
 
@@ -63,20 +68,20 @@ def test_values_in_a_query_are_bound_however_it_was_put_together(query: str, fix
     ],
 )
 def test_what_cannot_be_bound_gets_no_automatic_fix(query: str) -> None:
-    (finding,) = scan_snippet(f"import sqlite3\ndef f(db, x):\n    return db.execute({query}).fetchall()\n")
+    (finding,) = findings_of(f"import sqlite3\ndef f(db, x):\n    return db.execute({query}).fetchall()\n")
     assert finding.cwe == "CWE-89"
     assert finding.fix == ""
 
 
 def test_a_query_kept_in_a_variable_is_mended_where_it_is_made_and_where_it_is_used() -> None:
     code = 'def f(cursor, uid):\n    query = "SELECT a FROM t WHERE id = \'" + uid + "\'"\n    cursor.execute(query)\n'
-    (finding,) = scan_snippet(code)
+    (finding,) = findings_of(code)
     assert finding.fix == 'query = "SELECT a FROM t WHERE id = ?"\ncursor.execute(query, (uid,))'
 
 
 def test_the_placeholder_is_the_one_of_the_imported_driver() -> None:
     code = 'import psycopg2\ndef f(cursor, uid):\n    cursor.execute("SELECT a FROM t WHERE id = " + uid)\n'
-    assert scan_snippet(code)[0].fix == 'cursor.execute("SELECT a FROM t WHERE id = %s", (uid,))'
+    assert findings_of(code)[0].fix == 'cursor.execute("SELECT a FROM t WHERE id = %s", (uid,))'
 
 
 @pytest.mark.parametrize(
@@ -97,22 +102,38 @@ def test_the_placeholder_is_the_one_of_the_imported_driver() -> None:
 )
 def test_other_switches_are_mended_where_it_is_statically_clear(line: str, fixed: str) -> None:
     code = f"{_ROUTE}\ndef f(x):\n    {line}\n"
-    (finding,) = scan_snippet(code)
+    (finding,) = findings_of(code)
     assert finding.fix == fixed
+
+
+def test_a_file_that_takes_too_long_to_mend_keeps_its_findings_without_fixes_and_the_others_keep_theirs(
+    tmp_path: Path,
+) -> None:
+    weak = "import yaml\ndef f(x):\n    return yaml.load(x, Loader=yaml.Loader)\n"
+    (tmp_path / "a.py").write_text(weak)
+    (tmp_path / "b.py").write_text("import yaml\n" + weak.partition("\n")[2] * 500)
+    (tmp_path / "c.py").write_text(weak)
+    result = scan(tmp_path, limits=Limits(time_s=2.0, memory_bytes=2 << 30, processes=2))
+    fixed = Counter((finding.location.path, bool(finding.fix)) for finding in result.findings)
+    assert fixed == {("a.py", True): 1, ("b.py", False): 500, ("c.py", True): 1}
+    assert result.ledger.complete
+
+
+def test_a_file_that_can_no_longer_be_read_gets_no_fixes(tmp_path: Path) -> None:
+    wanted = [("unsafe-yaml", Location("gone.py", 1, 1, 1, 2))] * 3
+    assert mend_file(str(tmp_path), ("gone.py", wanted)) == ["", "", ""]
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
 def test_a_fix_of_a_rules_own_example_parses_and_silences_the_rule(rule: Rule) -> None:
-    for finding in scan_snippet(rule.bad):
+    for finding in findings_of(rule.bad):
         if finding.fix and finding.fix.count("\n") == 0:
             lines = rule.bad.splitlines()
             old = lines[finding.location.line - 1]
             lines[finding.location.line - 1] = old[: len(old) - len(old.lstrip())] + finding.fix
             mended = "\n".join(lines) + "\n"
             ast.parse(mended)
-            assert (finding.rule, finding.location.line) not in {
-                (f.rule, f.location.line) for f in scan_snippet(mended)
-            }
+            assert (finding.rule, finding.location.line) not in {(f.rule, f.location.line) for f in findings_of(mended)}
 
 
 @pytest.mark.parametrize(
@@ -130,13 +151,13 @@ def test_the_gate_takes_a_fix_only_if_it_parses_keeps_the_sink_and_closes_the_ho
     replacement: str, *, accepted: bool
 ) -> None:
     source = parse(_QUERY, "app.py")
-    (finding,) = scan_snippet(_QUERY, "app.py")
+    (finding,) = findings_of(_QUERY, "app.py")
     line = finding.location.line
     found = (finding.rule, finding.location)
     assert accepts(source, found, change=Region(line, line, replacement), snippet=False) is accepted
 
 
 def test_the_gate_refuses_a_change_for_a_place_that_the_file_does_not_have() -> None:
-    (finding,) = scan_snippet(_QUERY, "elsewhere.py")
+    (finding,) = findings_of(_QUERY, "elsewhere.py")
     change = Region(finding.location.line, finding.location.line, "    return {}")
     assert not accepts(parse(_QUERY, "app.py"), (finding.rule, finding.location), change=change, snippet=False)

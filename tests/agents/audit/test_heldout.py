@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from casemate.agents.audit.scan import scan, scan_snippet
+from agents.material import findings_of
+from casemate.agents.audit.scan import scan
 
 _PAIRS = sorted((Path(__file__).parent / "heldout").glob("*.pair"))
 
@@ -28,8 +29,8 @@ def test_there_are_at_least_forty_pairs_of_at_least_twenty_kinds() -> None:
 @pytest.mark.parametrize("pair", _PAIRS, ids=lambda pair: pair.stem)
 def test_the_bad_twin_is_flagged_with_its_weakness_and_the_good_twin_is_left_alone(pair: Path) -> None:
     cwe, bad, good = _read(pair)
-    assert {finding.cwe for finding in scan_snippet(bad)} == {cwe}
-    assert scan_snippet(good) == ()
+    assert {finding.cwe for finding in findings_of(bad)} == {cwe}
+    assert findings_of(good) == ()
 
 
 def test_a_tree_of_all_bad_twins_gives_the_same_kinds_as_each_alone(tmp_path: Path) -> None:

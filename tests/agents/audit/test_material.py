@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import ctypes
 import os
-from contextlib import suppress
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -108,6 +111,70 @@ def test_links_are_not_followed_out_of_the_root_and_loops_end(tmp_path: Path) ->
     assert {unread.path for unread in result.ledger.skipped} == {"away.py", "folder", "loop", "dangling.py"}
 
 
+def test_a_link_says_no_more_than_is_true_of_its_target(tmp_path: Path) -> None:
+    (tmp_path / "ok.py").write_text("x = 1\n")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "weak.py").write_text(_WEAK)
+    (tmp_path / "inside.py").symlink_to("ok.py")
+    (tmp_path / "hidden.py").symlink_to(".git/weak.py")
+    (tmp_path / "outside.py").symlink_to(os.devnull)
+    (tmp_path / "self.py").symlink_to("self.py")
+    (tmp_path / "chain0.py").symlink_to("ok.py")
+    for number in range(1, 1200):
+        (tmp_path / f"chain{number}.py").symlink_to(f"chain{number - 1}.py")
+    reasons = _reasons(tmp_path)
+    assert reasons["inside.py"] == reasons["hidden.py"] == "link within the audited folder, not followed"
+    assert reasons["outside.py"] == "link out of the audited folder, not followed"
+    assert reasons["self.py"] == reasons["chain1199.py"] == "link that leads nowhere"
+
+
+@contextmanager
+def _nested(folder: Path, names: list[str]) -> Iterator[None]:
+    """A weak file in the innermost of folders nested as deep as one likes; removed without recursion."""
+    inner = os.open(folder, os.O_RDONLY)
+    for name in names:
+        outer = inner
+        os.mkdir(name, dir_fd=outer)
+        inner = os.open(name, os.O_RDONLY, dir_fd=outer)
+        os.close(outer)
+    with os.fdopen(os.open("weak.py", os.O_WRONLY | os.O_CREAT, dir_fd=inner), "w") as file:
+        file.write(_WEAK)
+    try:
+        yield
+    finally:
+        os.unlink("weak.py", dir_fd=inner)
+        for name in reversed(names):
+            outer = os.open("..", os.O_RDONLY, dir_fd=inner)
+            os.close(inner)
+            os.rmdir(name, dir_fd=outer)
+            inner = outer
+        os.close(inner)
+
+
+def test_folders_nested_beyond_every_recursion_limit_are_audited_to_the_last(tmp_path: Path) -> None:
+    with _nested(tmp_path, ["d"] * 1200):
+        (tmp_path / "a.py").write_text(_WEAK)
+        (tmp_path / "e.py").write_text("x = 1\n")
+        result = scan(tmp_path)
+        assert walk(tmp_path).python == ("a.py", "d/" * 1200 + "weak.py", "e.py")
+    assert {finding.location.path for finding in result.findings} == {"a.py", "d/" * 1200 + "weak.py"}
+    assert result.ledger.complete
+
+
+@pytest.mark.parametrize("last", [9, 10, 200, 255])
+def test_a_path_too_long_for_the_system_fails_with_its_reason_and_the_rest_goes_on(tmp_path: Path, last: int) -> None:
+    room = os.pathconf(tmp_path, "PC_PATH_MAX") - 1 - len(os.fsencode(tmp_path)) - 1 - last
+    names = ["d" * 200] * (room // 201)
+    names.append("e" * max(1, room - len(names) * 201 - 1))
+    names.append("f" * last)
+    (tmp_path / "ok.py").write_text("x = 1\n")
+    with _nested(tmp_path, names):
+        result = scan(tmp_path)
+    assert result.ledger.analysed + len(result.ledger.failed) == 2
+    (failed,) = result.ledger.failed
+    assert failed.reason == "cannot be read: File name too long"
+
+
 def test_history_environments_and_caches_are_not_entered_but_named(tmp_path: Path) -> None:
     (tmp_path / "ok.py").write_text("x = 1\n")
     for folder in (".git/hooks", "venv/lib", "__pycache__", "sub/.hg"):
@@ -137,3 +204,58 @@ def test_an_empty_folder_and_a_path_that_is_not_there_are_usage_errors_of_one_li
             scan(path)
         assert str(path) in str(caught.value)
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["a" * 5000, "a/" * 2500, "a\0b"], ids=["name", "folders", "null byte"])
+def test_a_root_that_the_system_cannot_name_is_a_usage_error_of_one_line(path: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        scan(Path(path))
+    assert len(str(caught.value)) < 400
+    assert "\n" not in str(caught.value)
+
+
+@contextmanager
+def _closed(folder: Path, mode: int = 0) -> Iterator[None]:
+    """A folder that may not be read, not even by root."""
+    folder.chmod(mode)
+    try:
+        with _without_powers() if sys.platform == "linux" else nullcontext():
+            yield
+    finally:
+        folder.chmod(0o700)
+
+
+@contextmanager
+def _without_powers() -> Iterator[None]:
+    """This thread gives up the capabilities to pass over modes, for a while."""
+    libc = ctypes.CDLL(None)
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # capabilities(7): version 3, this thread
+    held = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable: low words, then high words
+    assert libc.capget(header, held) == 0
+    fewer = (ctypes.c_uint32 * 6)(*held)
+    fewer[0] &= ~0b110  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+    assert libc.capset(header, fewer) == 0
+    try:
+        yield
+    finally:
+        assert libc.capset(header, held) == 0
+
+
+@pytest.mark.parametrize("mode", [0, 0o400], ids=["closed", "names only"])
+def test_an_unreadable_folder_is_a_line_of_the_ledger_and_the_rest_goes_on(tmp_path: Path, mode: int) -> None:
+    (tmp_path / "ok.py").write_text("x = 1\n")
+    (tmp_path / "shut").mkdir()
+    (tmp_path / "shut" / "a.py").write_text(_WEAK)
+    with _closed(tmp_path / "shut", mode):
+        material = walk(tmp_path)
+    assert material.python == ("ok.py",)
+    assert [unread.reason for unread in material.failed] == ["cannot be read: Permission denied"]
+
+
+@pytest.mark.parametrize("name", ["", "inner", "a.py"])
+def test_a_root_that_may_not_be_read_is_a_usage_error_of_one_line(tmp_path: Path, name: str) -> None:
+    shut = tmp_path / "shut"
+    shut.mkdir()
+    with _closed(shut), pytest.raises(UsageError, match="cannot be read: Permission denied") as caught:
+        walk(shut / name)
+    assert "\n" not in str(caught.value)

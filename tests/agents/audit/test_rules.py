@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from agents.material import findings_of
 from casemate.agents.audit.rules import RULES, Rule, message
-from casemate.agents.audit.scan import scan_snippet
 
 _DISCOURAGED_OR_PROHIBITED = {"CWE-20", "CWE-74", "CWE-200", "CWE-330", "CWE-345", "CWE-400", "CWE-668", "CWE-703"}
 """The usual answers that MITRE asks not to map to; bandit's and semgrep's rules use several of them."""
@@ -15,8 +15,8 @@ _DISCOURAGED_OR_PROHIBITED = {"CWE-20", "CWE-74", "CWE-200", "CWE-330", "CWE-345
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
 def test_the_bad_example_is_flagged_by_its_own_rule_and_the_good_one_by_none(rule: Rule) -> None:
-    assert rule.id in {finding.rule for finding in scan_snippet(rule.bad)}
-    assert [finding.rule for finding in scan_snippet(rule.good)] == []
+    assert rule.id in {finding.rule for finding in findings_of(rule.bad)}
+    assert [finding.rule for finding in findings_of(rule.good)] == []
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from agents.material import findings_of
 from casemate.agents.audit.scan import scan, scan_snippet
-from casemate.finding import Confidence, Finding, Severity
+from casemate.finding import Confidence, Finding, Severity, Unread
 
 _FLASK = "import os\nimport sqlite3\nimport flask\nfrom flask import Flask, abort, request\n\napp = Flask(__name__)\n"
 
@@ -30,7 +33,7 @@ def test_a_table_name_from_a_constant_dictionary_beside_a_bound_value_is_no_inje
         '    return {"rows": fetch(request.args["period"], request.args["shop"])}\n'
     )
     assert _tree(tmp_path, s01=_FLASK + code) == ()
-    assert scan_snippet(_FLASK + code) == ()
+    assert findings_of(_FLASK + code) == ()
 
 
 def test_a_column_from_the_request_is_one_finding_at_the_execute_line_without_a_wrong_fix(tmp_path: Path) -> None:
@@ -108,7 +111,7 @@ def test_a_parameter_counts_in_a_snippet_but_in_a_tree_only_if_tainted_by_a_call
     tmp_path: Path,
 ) -> None:
     code = 'import os\ndef ping(host):\n    os.system("ping " + host)\n'
-    (finding,) = scan_snippet(code)
+    (finding,) = findings_of(code)
     assert finding.confidence == Confidence.MEDIUM
     assert _tree(tmp_path / "quiet", net=code) == ()
     assert _tree(tmp_path / "constant", net=code, use='from net import ping\nping("localhost")\n') == ()
@@ -125,14 +128,27 @@ def test_what_one_caller_passes_does_not_leak_into_the_result_of_another_call(tm
     assert _tree(tmp_path, app=_FLASK + code) == ()
 
 
-def test_a_snippet_may_be_indented_and_one_that_does_not_parse_gives_nothing() -> None:
-    assert [f.cwe for f in scan_snippet('    import os\n    def run(cmd):\n        os.system("x " + cmd)\n')] == [
+def test_a_snippet_may_be_indented() -> None:
+    assert [f.cwe for f in findings_of('    import os\n    def run(cmd):\n        os.system("x " + cmd)\n')] == [
         "CWE-78"
     ]
-    assert scan_snippet("def broken(:\n") == ()
-    assert scan_snippet("这不是代码，请看 here") == ()
-    assert scan_snippet("x = 1\0") == ()
-    assert scan_snippet("(" * 5000) == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("def broken(:\n", "not valid Python: "),
+        ("这不是代码，请看 here", "not valid Python: "),
+        ("x = 1\0", "null bytes"),
+        ("(" * 5000, "not valid Python: "),
+        ("x = " + "-" * 20_000 + "1", "nested too deeply for the parser"),
+    ],
+    ids=["broken", "prose", "null byte", "brackets", "nested"],
+)
+def test_a_snippet_that_cannot_be_analysed_says_why_and_is_not_without_findings(code: str, reason: str) -> None:
+    outcome = scan_snippet(code)
+    assert isinstance(outcome, Unread)
+    assert reason in outcome.reason
 
 
 def test_a_concatenated_identifier_in_a_pasted_call_is_an_injection_with_a_bound_fix() -> None:
@@ -140,7 +156,7 @@ def test_a_concatenated_identifier_in_a_pasted_call_is_an_injection_with_a_bound
         'import sqlite3\ncursor = sqlite3.connect("users.db").cursor()\n'
         'cursor.execute("SELECT * FROM users WHERE id = " + user_id)\n'
     )
-    (finding,) = scan_snippet(code)
+    (finding,) = findings_of(code)
     assert finding.cwe == "CWE-89"
     assert finding.fix == 'cursor.execute("SELECT * FROM users WHERE id = ?", (user_id,))'
     assert any(clause.framework == "GDPR" for clause in finding.clauses)
@@ -148,30 +164,30 @@ def test_a_concatenated_identifier_in_a_pasted_call_is_an_injection_with_a_bound
 
 def test_columns_count_characters_not_bytes() -> None:
     code = 'import os\ndef f(名):\n    print("变量"); os.system("列出 " + 名)\n'
-    (finding,) = scan_snippet(code)
+    (finding,) = findings_of(code)
     line = code.splitlines()[2]
     assert line[finding.location.column - 1 : finding.location.end_column - 1] == 'os.system("列出 " + 名)'
 
 
 def test_fingerprints_do_not_move_with_lines_and_tell_equal_places_apart() -> None:
     code = "import os\ndef f(a):\n    os.system('x ' + a)\n    os.system('x ' + a)\n"
-    first, second = (finding.fingerprint for finding in scan_snippet(code))
+    first, second = (finding.fingerprint for finding in findings_of(code))
     assert first != second
-    assert [finding.fingerprint for finding in scan_snippet("# moved\n\n" + code)] == [first, second]
+    assert [finding.fingerprint for finding in findings_of("# moved\n\n" + code)] == [first, second]
 
 
 def test_dead_branches_and_overwritten_names_are_followed() -> None:
     head = _FLASK + "@app.route('/')\ndef f():\n    a = request.args['a']\n"
     dead = head + "    if 7 * 18 > 100:\n        b = 'x'\n    else:\n        b = a\n    os.system(b)\n    return {}\n"
     alive = dead.replace("> 100", "> 200")
-    assert scan_snippet(dead) == ()
-    assert [finding.cwe for finding in scan_snippet(alive)] == ["CWE-78"]
+    assert findings_of(dead) == ()
+    assert [finding.cwe for finding in findings_of(alive)] == ["CWE-78"]
 
 
 def test_secrets_are_masked_in_evidence_of_every_finding_that_shows_their_line() -> None:
     secret = "AKIA" + "Q3EGTR5W7ZK2MN4P"
     code = f'import requests\nrequests.get("https://x.example.com", auth=("{secret}", "x"), verify=False)\n'
-    findings = scan_snippet(code)
+    findings = findings_of(code)
     assert {finding.rule for finding in findings} == {"hard-coded-secret", "certificate-not-verified"}
     assert secret not in repr(findings)
     assert all("AKIA…(masked)" in finding.evidence for finding in findings)

@@ -1,4 +1,4 @@
-"""Put on PYTHONPATH by test_egress: every Python process below writes down whom it wants to reach, before it tries."""
+"""Copied onto PYTHONPATH by test_egress: each Python process below writes down whom it wants to reach, beforehand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _ADDRESS_AT = {
     "socket.gethostbyname": 0,
     "socket.gethostbyaddr": 0,
 }
-_LOG = os.environ.get("EGRESS_LOG", os.devnull)
+_LOG = os.path.join(os.path.dirname(__file__), "egress.log")  # noqa: PTH118, PTH120 - every process pays for an import
+"""Beside this file, not named in the environment: workers are started with a bare one."""
 
 
 def _write_down(event: str, arguments: tuple[Any, ...]) -> None:

@@ -10,10 +10,11 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from casemate.agents import fence, gates
+from casemate.agents import gates
 from casemate.agents.audit.wording import wording
 from casemate.agents.loop import Accepted, Complaint, NoAnswer, Reading, Said, converse
 from casemate.agents.phrases import Language
+from casemate.chat import fence
 from casemate.chat.model import ChatModel
 from casemate.chat.wire import ChatRequest, Message
 from casemate.errors import ModelError

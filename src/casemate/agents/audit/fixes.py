@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from casemate.agents.audit.edits import Edit, Region, find, region, replaced
 from casemate.agents.audit.menders import MENDERS, Site
+from casemate.agents.audit.reading import UNREADABLE, load
 from casemate.agents.audit.secrets import find as find_secrets
 from casemate.agents.audit.secrets import masked
 from casemate.agents.audit.statements import summarize
@@ -20,6 +21,8 @@ from casemate.finding import Location
 
 MENDED = frozenset(MENDERS)
 """Rules that can have an automatic fix."""
+Wanted = Sequence[tuple[str, Location]]
+"""Rule and place of each finding of one file."""
 _TWINS = {
     "load": "safe_load",
     "load_all": "safe_load_all",
@@ -31,7 +34,16 @@ _TWINS = {
 _MAX_LINES = 20
 
 
-def mend(source: Source, wanted: Sequence[tuple[str, Location]], *, snippet: bool) -> list[str]:
+def mend_file(root: str, asked: tuple[str, Wanted]) -> list[str]:
+    """`mend` for one file of a tree, in a worker; a file that changed under us and cannot be read gets no fixes."""
+    path, wanted = asked
+    try:
+        return mend(load(root, path), wanted, snippet=False)
+    except UNREADABLE:
+        return [""] * len(wanted)
+
+
+def mend(source: Source, wanted: Wanted, *, snippet: bool) -> list[str]:
     """Corrected statements for findings of one file; empty where no safe fix exists.
 
     Args:

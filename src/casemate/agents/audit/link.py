@@ -1,28 +1,33 @@
 """Joins the summaries of a project: from each sink back to the places where untrusted data enters.
 
-Calls are followed with their own arguments (what one caller passes does not leak into another's result). Pure.
+Calls are followed with their own arguments (what one caller passes does not leak into another's result). A search
+that is given up says so. Pure.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from itertools import islice
 
 from casemate.agents.audit.lexicon import BUILT_ONLY, SOURCE_KINDS
-from casemate.agents.audit.summary import Call, Function, Hit, Module
+from casemate.agents.audit.project import Project, argument
+from casemate.agents.audit.summary import Call, Hit, Module
 from casemate.agents.audit.values import EVERYTHING, Attribute, Origin, Parameter, Result, Source, Taints
-from casemate.finding import FlowStep
+from casemate.finding import FlowStep, Unread
 
-_MAX_DEPTH = 12
-_MAX_VISITS = 4000
+_SHOWN_CALLS = 1000
+"""Of the calls that a flow passes; there may be more of them than atoms in the world."""
+_MAX_VISITS = 50_000
+"""Origins that the search from one sink may look at."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """How one source reaches a sink, in order; `cleared` are kinds of sink for which it is harmless."""
+    """How one source reaches a sink, in order."""
 
     source: Source
-    cleared: frozenset[str]
     steps: tuple[FlowStep, ...]
 
 
@@ -34,217 +39,158 @@ class Reached:
     flow: Flow | None = None
 
 
-def link(modules: Iterable[Module]) -> Iterator[Reached]:
-    """The hits of all modules that stand, in the order of modules and places."""
-    project = _Project.of(tuple(modules))
+def link(modules: Iterable[Module]) -> Iterator[Reached | Unread]:
+    """The hits of all modules that stand, in the order of modules and places.
+
+    A file is Unread, once for each such sink, where the search from a sink was cut before it found a source.
+    """
+    project = Project.of(tuple(modules))
     for module in project.modules:
         for hit in module.hits:
             if not hit.kind:
                 yield Reached(hit)
                 continue
-            flow = _Search(project, hit).best()
-            if flow is not None:
-                yield Reached(hit, flow)
-
-
-@dataclass(slots=True)
-class _Project:
-    """Indices over all summaries."""
-
-    modules: tuple[Module, ...]
-    functions: dict[str, Function] = field(default_factory=dict)
-    methods: dict[str, list[Function]] = field(default_factory=dict)
-    calls: dict[str, Call] = field(default_factory=dict)
-    targets: dict[str, Function | None] = field(default_factory=dict)
-    callers: dict[str, list[Call]] = field(default_factory=dict)
-    stored: dict[tuple[str, str], Taints] = field(default_factory=dict)
-    aliases: dict[str, str] = field(default_factory=dict)
-    bases: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    suffixes: dict[str, set[str]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, modules: tuple[Module, ...]) -> _Project:
-        project = cls(modules)
-        for module in modules:
-            project.functions.update(module.functions)
-            project.calls.update(module.calls)
-            project.stored.update(module.stored)
-            project.aliases.update(module.aliases)
-            project.bases.update(module.bases)
-            parts = module.name.split(".")
-            for start in range(1, len(parts)):
-                project.suffixes.setdefault(".".join(parts[start:]), set()).add(module.name)
-        for function in project.functions.values():
-            if function.method:
-                project.methods.setdefault(function.name.rpartition(".")[2], []).append(function)
-        for key, call in project.calls.items():
-            target = project.resolve(call.name)
-            project.targets[key] = target
-            if target is not None:
-                project.callers.setdefault(target.name, []).append(call)
-        return project
-
-    def resolve(self, name: str, depth: int = 0) -> Function | None:
-        """The function that an access path leads to: a function, a constructor, a method of what a call gives."""
-        if depth > _MAX_DEPTH or not name:
-            return None
-        if name.startswith("."):
-            candidates = self.methods.get(name[1:], [])
-            return candidates[0] if len(candidates) == 1 else None
-        found = self.functions.get(name)
-        if found is not None:
-            return found
-        if name in self.bases:
-            return self._method(name, "__init__")
-        owner, _, last = name.rpartition(".")
-        if owner.endswith("()"):
-            return self._member_of_result(owner[:-2], last, depth=depth)
-        return self._renamed(name, depth)
-
-    def _member_of_result(self, made_by: str, method: str, *, depth: int) -> Function | None:
-        made_by = self._class_name(made_by)
-        if made_by in self.bases:
-            return self._method(made_by, method)
-        maker = self.resolve(made_by, depth + 1)
-        if maker is not None and maker.returned.endswith("()"):
-            return self.resolve(f"{maker.returned}.{method}", depth + 1)
-        return None
-
-    def _class_name(self, name: str) -> str:
-        for _ in range(_MAX_DEPTH):
-            if name in self.bases:
-                return name
-            renamed = self._rename(name)
-            if renamed is None:
-                return name
-            name = renamed
-        return name
-
-    def _renamed(self, name: str, depth: int) -> Function | None:
-        renamed = self._rename(name)
-        return self.resolve(renamed, depth + 1) if renamed is not None else None
-
-    def _rename(self, name: str) -> str | None:
-        """One step nearer: an alias of a prefix, or a module known under a longer name."""
-        parts = name.split(".")
-        for end in range(len(parts), 0, -1):
-            prefix, rest = ".".join(parts[:end]), parts[end:]
-            alias = self.aliases.get(prefix)
-            if alias is not None and alias != prefix and not alias.startswith(f"{prefix}."):
-                return ".".join([alias, *rest])
-            longer = self.suffixes.get(prefix)
-            if longer is not None and len(longer) == 1:
-                return ".".join([*longer, *rest])
-        return None
-
-    def _method(self, owner: str, method: str, *, depth: int = 0) -> Function | None:
-        found = self.functions.get(f"{owner}.{method}")
-        if found is not None or depth > _MAX_DEPTH:
-            return found
-        for base in self.bases.get(owner, ()):
-            found = self._method(self._class_name(base), method, depth=depth + 1)
-            if found is not None:
-                return found
-        return None
-
-    def written(self, attribute: Attribute) -> Taints:
-        """What any method stores under an attribute, in the class or a base of it."""
-        found = self.stored.get((attribute.owner, attribute.name))
-        if found is not None:
-            return found
-        for base in self.bases.get(attribute.owner, ()):
-            found = self.stored.get((self._class_name(base), attribute.name))
-            if found is not None:
-                return found
-        return {}
-
-
-def argument(call: Call, function: Function, *, parameter: str) -> Taints:
-    """What a call passes for a parameter."""
-    if parameter in call.arguments:
-        return call.arguments[parameter]
-    if parameter not in function.parameters:
-        return call.arguments.get("**", {})
-    position = function.parameters.index(parameter) - (1 if function.method else 0)
-    return call.arguments.get(str(position), {})
+            match _Search(project, hit).best():
+                case Flow() as flow:
+                    yield Reached(hit, flow)
+                case str(reason):
+                    yield Unread(module.path, reason)
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
-    """How a search came here: through which calls, past which cleanings, over which origins."""
+class _Trail:
+    """Calls that a flow passes, as a tree, so that ways through a function are shared and not copied."""
 
-    stack: tuple[Call, ...] = ()
-    cleared: frozenset[str] = frozenset()
-    seen: tuple[Origin, ...] = ()
+    before: _Trail | None
+    call: Call
+    after: _Trail | None
+    length: int
+
+    def calls(self) -> Iterator[Call]:
+        """From the source on."""
+        waiting: list[_Trail | Call | None] = [self]
+        while waiting:
+            match waiting.pop():
+                case _Trail() as trail:
+                    waiting += (trail.after, trail.call, trail.before)
+                case Call() as call:
+                    yield call
+
+
+def _join(before: _Trail | None, after: _Trail | None, *, call: Call) -> _Trail:
+    return _Trail(before, call, after, 1 + (before.length if before else 0) + (after.length if after else 0))
+
+
+@dataclass(slots=True, eq=False)
+class _Inside:
+    """A function seen from its result: the calls that led in, and the parameters that the result may hold."""
+
+    arrivals: list[tuple[Call, _Place]] = field(default_factory=list)
+    exits: list[tuple[Parameter, _Trail | None]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a search stands: its trail leads to the sink or, inside a function, to that function's result."""
+
+    inside: _Inside | None = None
+    trail: _Trail | None = None
+
+    def whole(self) -> _Trail | None:
+        """The trail to the sink, out of each function by the call that first led in."""
+        place = self
+        while place.inside is not None:
+            call, outer = place.inside.arrivals[0]
+            place = _Place(outer.inside, _join(place.trail, outer.trail, call=call))
+        return place.trail
 
 
 class _Search:
-    """One walk from a sink back to sources."""
+    """One walk from a sink back to sources, nearest first.
 
-    def __init__(self, project: _Project, hit: Hit) -> None:
+    What the result of a function may hold is worked out once for all its calls, so the walk is linear in what it
+    reaches, however calls nest (tabulation: Reps, Horwitz, Sagiv, POPL 1995).
+    """
+
+    def __init__(self, project: Project, hit: Hit) -> None:
         self._project = project
         self._hit = hit
         self._visits = 0
+        self._queue: deque[tuple[Origin, _Place]] = deque()
+        self._known: set[tuple[Origin, _Inside | None]] = set()
+        self._insides: dict[str, _Inside] = {}
 
-    def best(self) -> Flow | None:
-        """The most telling flow that harms: from the web first, then the shortest."""
-        sink = FlowStep(self._hit.location, "sink")
-        flows = [
-            Flow(flow.source, flow.cleared, (flow.source.step, *flow.steps, sink))
-            for flow in self._from(self._hit.taints, _Way())
-            if self._harms(flow)
-        ]
+    def best(self) -> Flow | str | None:
+        """The most telling flow that harms: from the web first, then the shortest; else why the search was cut."""
+        found = [(source, place.whole()) for source, place in self._sources() if self._harms(source)]
+        if not found:
+            cut = f"flow search cut after {_MAX_VISITS} steps, findings may be missing"
+            return cut if self._visits > _MAX_VISITS else None
         order = ("web", "parameter", "remote", "local")
-        return min(
-            flows, key=lambda f: (order.index(f.source.kind), len(f.steps), f.source.step.location.line), default=None
+        source, trail = min(
+            found, key=lambda f: (order.index(f[0].kind), f[1].length if f[1] else 0, f[0].step.location.line)
         )
+        return Flow(source, (source.step, *_steps(trail), FlowStep(self._hit.location, "sink")))
 
-    def _harms(self, flow: Flow) -> bool:
+    def _harms(self, source: Source) -> bool:
         kind = self._hit.kind
-        if flow.cleared & {kind, EVERYTHING} or kind not in SOURCE_KINDS[flow.source.kind]:
+        if kind not in SOURCE_KINDS[source.kind]:
             return False
-        return not (flow.source.kind == "parameter" and kind in BUILT_ONLY and not self._hit.built)
+        return not (source.kind == "parameter" and kind in BUILT_ONLY and not self._hit.built)
 
-    def _from(self, taints: Taints, way: _Way) -> Iterator[Flow]:
-        for origin, own in taints.items():
+    def _sources(self) -> Iterator[tuple[Source, _Place]]:
+        self._add(self._hit.taints, _Place())
+        while self._queue and self._visits <= _MAX_VISITS:
+            origin, place = self._queue.popleft()
+            match origin:
+                case Source():
+                    yield origin, place
+                case Parameter():
+                    self._leave(origin, place)
+                case Attribute():
+                    self._add(self._project.written(origin), _Place(None, place.whole()))
+                case Result(call=key):
+                    self._enter(key, place)
+
+    def _add(self, taints: Taints, place: _Place) -> None:
+        for origin, cleared in taints.items():
             self._visits += 1
-            if self._visits > _MAX_VISITS:
-                return
-            kinds = way.cleared | self._expanded(own)
-            again = origin in way.seen and not isinstance(origin, Parameter)
-            if kinds & {self._hit.kind, EVERYTHING} or again or len(way.seen) > _MAX_DEPTH:
-                continue
-            yield from self._of(origin, _Way(way.stack, kinds, (*way.seen, origin)))
+            # Equal sources may stand at several places, so each is looked at.
+            new = isinstance(origin, Source) or (origin, place.inside) not in self._known
+            if new and not self._expanded(cleared) & {self._hit.kind, EVERYTHING}:
+                self._known.add((origin, place.inside))
+                self._queue.append((origin, place))
 
-    def _of(self, origin: Origin, way: _Way) -> Iterator[Flow]:
-        project = self._project
-        match origin:
-            case Source():
-                yield Flow(origin, way.cleared, ())
-            case Parameter():
-                yield from self._of_parameter(origin, way)
-            case Attribute():
-                yield from self._from(project.written(origin), replace(way, stack=()))
-            case Result(call=key):
-                call, target = project.calls[key], project.targets[key]
-                if target is not None:
-                    inside = replace(way, stack=(*way.stack, call))
-                    yield from _stepped(self._from(target.returns, inside), call)
-                else:
-                    for taints in (*call.arguments.values(), call.receiver):
-                        yield from self._from(taints, way)
-
-    def _of_parameter(self, origin: Parameter, way: _Way) -> Iterator[Flow]:
-        """From the very call that we came through; else from every caller."""
-        function = self._project.functions.get(origin.function)
-        if function is None:
+    def _enter(self, key: str, place: _Place) -> None:
+        """From the result of a call to what its function returns; of an unknown function, to all that it is given."""
+        call, target = self._project.calls[key], self._project.targets[key]
+        if target is None:
+            for taints in (*call.arguments.values(), call.receiver):
+                self._add(taints, place)
             return
-        if way.stack:
-            taints = argument(way.stack[-1], function, parameter=origin.name)
-            yield from self._from(taints, replace(way, stack=way.stack[:-1]))
-        elif way.seen.count(origin) == 1:
-            for call in self._project.callers.get(function.name, ()):
-                yield from _stepped(self._from(argument(call, function, parameter=origin.name), way), call)
+        inside = self._insides.setdefault(target.name, _Inside())
+        inside.arrivals.append((call, place))
+        if len(inside.arrivals) == 1:
+            self._add(target.returns, _Place(inside))
+        for parameter, trail in inside.exits:
+            self._pass(parameter, (call, place), trail=trail)
+
+    def _leave(self, parameter: Parameter, place: _Place) -> None:
+        """From a parameter to what the very calls pass that led in; else to what every caller passes."""
+        if place.inside is not None:
+            place.inside.exits.append((parameter, place.trail))
+            for arrival in place.inside.arrivals:
+                self._pass(parameter, arrival, trail=place.trail)
+            return
+        for call in self._project.callers.get(parameter.function, ()):
+            self._pass(parameter, (call, place), trail=None)
+
+    def _pass(self, parameter: Parameter, arrival: tuple[Call, _Place], *, trail: _Trail | None) -> None:
+        call, place = arrival
+        function = self._project.functions.get(parameter.function)
+        if function is not None:
+            passed = argument(call, function, parameter=parameter.name)
+            self._add(passed, _Place(place.inside, _join(trail, place.trail, call=call)))
 
     def _expanded(self, cleared: frozenset[str]) -> frozenset[str]:
         """Kinds, with tokens of guards replaced by what those functions show."""
@@ -265,7 +211,11 @@ class _Search:
         return frozenset(kinds)
 
 
-def _stepped(flows: Iterator[Flow], call: Call) -> Iterator[Flow]:
-    step = FlowStep(call.location, f"call of {call.name.removesuffix('()').rpartition('.')[2]}")
-    for flow in flows:
-        yield Flow(flow.source, flow.cleared, (*flow.steps, step))
+def _steps(trail: _Trail | None) -> Iterator[FlowStep]:
+    if trail is None:
+        return
+    calls = trail.calls()
+    for call in islice(calls, _SHOWN_CALLS):
+        yield FlowStep(call.location, f"call of {call.name.removesuffix('()').rpartition('.')[2]}")
+    for call in islice(calls, 1):
+        yield FlowStep(call.location, "further calls, not shown")

@@ -9,6 +9,7 @@ import codecs
 import io
 import os
 import re
+import stat
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -48,19 +49,15 @@ def walk(root: Path) -> Material:
     Raises:
         UsageError: the path is not there, cannot be read, or holds no file.
     """
-    if not root.exists():
-        raise UsageError("no such path", where=str(root), remedy="name a file or a folder that exists")
-    if root.is_file():
-        base, entries = root.parent, iter([root])
-    else:
-        base, entries = root, _entries(root)
+    base, entries = (root, _entries(root)) if _is_folder(root) else (root.parent, iter([root]))
     python: list[str] = []
     skipped: list[Unread] = []
     failed: list[Unread] = []
+    real = os.path.realpath(base)
     for entry in entries:
         path = entry.relative_to(base).as_posix()
         try:
-            reason = _reason_to_skip(entry, base.resolve())
+            reason = _reason_to_skip(entry, real)
         except OSError as error:
             failed.append(Unread(path, f"cannot be read: {error.strerror or error}"))
             continue
@@ -96,20 +93,34 @@ def decode(data: bytes) -> str:
     raise ValueError("neither UTF-8, UTF-16 nor GBK")
 
 
-def _entries(folder: Path) -> Iterator[Path]:
-    """Files in order, and folders that are not entered (they are one line of the ledger each)."""
+def _is_folder(root: Path) -> bool:
+    """Whether a root that is there and can be opened is a folder."""
     try:
-        with os.scandir(folder) as scan:
-            entries = sorted(scan, key=lambda entry: entry.name)
-    except OSError:
-        yield folder
-        return
-    for entry in entries:
-        path = Path(entry.path)
-        if entry.is_dir(follow_symlinks=False) and not _reason_not_to_enter(path):
-            yield from _entries(path)
-        else:
+        if is_folder := stat.S_ISDIR(root.stat().st_mode):
+            os.scandir(root).close()
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last: a null byte in the path
+        raise UsageError("no such path", where=str(root), remedy="name a file or a folder that exists") from None
+    except OSError as error:
+        raise UsageError(f"cannot be read: {error.strerror or error}", where=f"{root!s:.200}") from error
+    return is_folder
+
+
+def _entries(root: Path) -> Iterator[Path]:
+    """Files in order, and folders that are not entered (they are one line of the ledger each)."""
+    waiting = [(root, True)]
+    while waiting:
+        path, is_folder = waiting.pop()
+        if not is_folder or (path != root and _reason_not_to_enter(path)):
             yield path
+            continue
+        try:
+            with os.scandir(path) as scan:
+                entries = sorted(scan, key=lambda entry: entry.name, reverse=True)
+                inner = [(Path(entry.path), entry.is_dir(follow_symlinks=False)) for entry in entries]
+        except OSError:
+            yield path
+            continue
+        waiting += inner
 
 
 def _reason_not_to_enter(folder: Path) -> str:
@@ -117,29 +128,37 @@ def _reason_not_to_enter(folder: Path) -> str:
         return "version control's own folder, not entered"
     if folder.name in _CACHES:
         return "tool cache, not entered"
-    if (folder / "pyvenv.cfg").is_file() or (folder.name == "node_modules"):
+    if folder.name == "node_modules" or os.path.isfile(folder / "pyvenv.cfg"):  # noqa: PTH113 - too long a path is False
         return "installed packages, not entered"
     return ""
 
 
-def _reason_to_skip(path: Path, root: Path) -> str:
-    if path.is_symlink():
-        target = path.resolve()
-        inside = target == root or root in target.parents
-        return (
-            "link: its target is audited by its own name" if inside else "link out of the audited folder, not followed"
-        )
-    if path.is_dir():
+def _reason_to_skip(path: Path, root: str) -> str:
+    """Why a file is not analysed; empty where it is. Raises OSError where even that cannot be told."""
+    mode = path.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        return _reason_not_to_follow(path, root)
+    if stat.S_ISDIR(mode):
         os.scandir(path).close()  # says why it cannot be listed, if that is the reason
-        return _reason_not_to_enter(path)
-    if not path.is_file():
+        if reason := _reason_not_to_enter(path):
+            return reason
+        raise OSError("it changed while it was read")
+    if not stat.S_ISREG(mode):
         return "not a regular file"
-    size_bytes = path.stat().st_size
     with path.open("rb") as file:
+        size_bytes = os.fstat(file.fileno()).st_size
         head = file.read(_SNIFF_BYTES)
     if not (path.suffix in _PYTHON or (not path.suffix and _SHEBANG.match(head))):
         return "not text" if _is_binary(head) else f"no rules for this language ({path.suffix or path.name})"
     return f"larger than {MAX_FILE_BYTES // 1_000_000} MB" if size_bytes > MAX_FILE_BYTES else ""
+
+
+def _reason_not_to_follow(link: Path, root: str) -> str:
+    # What the system cannot follow (a circle, a chain too long) is not for us to resolve.
+    if not os.path.exists(link):  # noqa: PTH110 - whatever goes wrong is False
+        return "link that leads nowhere"
+    inside = Path(os.path.realpath(link)).is_relative_to(root)
+    return "link within the audited folder, not followed" if inside else "link out of the audited folder, not followed"
 
 
 def _is_binary(head: bytes) -> bool:

@@ -3,7 +3,7 @@
 walk     every file is analysed, skipped or failed, with its reason
 read     each file becomes a summary, in workers with limits on time and memory; its tree is dropped
 link     sinks are followed back to sources over the whole project
-mend     corrected code is offered where it parses, keeps the sink and scans clean
+mend     corrected code is offered where it parses, keeps the sink and scans clean; in workers too
 """
 
 from __future__ import annotations
@@ -18,17 +18,21 @@ from pathlib import Path
 
 from casemate.agents.audit import fixes
 from casemate.agents.audit.link import Reached, link
-from casemate.agents.audit.material import Material, decode, walk
+from casemate.agents.audit.material import Material, walk
+from casemate.agents.audit.reading import UNREADABLE, reason, summaries
 from casemate.agents.audit.rules import RULES
 from casemate.agents.audit.statements import summarize
 from casemate.agents.audit.summary import Module
-from casemate.agents.audit.syntax import Source, parse
+from casemate.agents.audit.syntax import parse
 from casemate.finding import Confidence, Finding, Ledger, Unread, fingerprint, order
 from casemate.knowledge.curated.tables import clauses, technique
 from casemate.process import Broken, Limits, each
 
-_LIMITS = Limits(time_s=60.0, memory_bytes=2 << 30, processes=len(os.sched_getaffinity(0)))
+LIMITS = Limits(time_s=60.0, memory_bytes=2 << 30, processes=len(os.sched_getaffinity(0)))
 _BATCH = 16
+_SHORT_SNIPPET = 4000
+"""In characters: up to this a snippet is analysed here, as even a hostile one takes but seconds."""
+_SNIPPET_LIMITS = Limits(time_s=20.0, memory_bytes=2 << 30, processes=1)
 _SURE = {
     "web": Confidence.HIGH,
     "remote": Confidence.MEDIUM,
@@ -45,8 +49,12 @@ class Scan:
     ledger: Ledger = field(default_factory=Ledger)
 
 
-def scan(root: Path) -> Scan:
+def scan(root: Path, *, limits: Limits = LIMITS) -> Scan:
     """Audit a folder, or a single file.
+
+    Args:
+        root: its files are read in workers and never executed.
+        limits: of a worker; a file that breaks one when it is read fails, and when it is mended it gets no fixes.
 
     Raises:
         UsageError: the path is not there, or holds no file.
@@ -54,16 +62,17 @@ def scan(root: Path) -> Scan:
     material = walk(root)
     modules: list[Module] = []
     failed = list(material.failed)
-    for path, outcome in _read_all(material):
+    for path, outcome in _read_all(material, limits):
         if isinstance(outcome, Module):
             modules.append(outcome)
         else:
             failed.append(Unread(path, outcome))
-    findings = _mended(_findings(link(modules)), material.root)
-    return Scan(order(findings), Ledger(len(modules), material.skipped, tuple(failed)))
+    reached, cut = linked(modules)
+    findings = _mended(_findings(reached), material.root, limits=limits)
+    return Scan(order(findings), Ledger(len(modules) - len(cut), material.skipped, (*failed, *cut)))
 
 
-def scan_snippet(code: str, path: str = "snippet.py") -> tuple[Finding, ...]:
+def scan_snippet(code: str, path: str = "snippet.py") -> tuple[Finding, ...] | Unread:
     """Audit code that stands alone, as in a question. Its callers are unknown, so parameters count as untrusted.
 
     Args:
@@ -71,53 +80,48 @@ def scan_snippet(code: str, path: str = "snippet.py") -> tuple[Finding, ...]:
         path: the name that locations carry.
 
     Returns:
-        Findings, worst first; none where the code cannot be parsed.
+        Findings, worst first; or why the code was not analysed.
     """
+    if len(code) <= _SHORT_SNIPPET:
+        return _snippet((code, path))
+    ((_, outcome),) = each(_snippet, [(code, path)], limits=_SNIPPET_LIMITS)
+    return Unread(path, outcome.reason) if isinstance(outcome, Broken) else outcome
+
+
+def linked(modules: list[Module]) -> tuple[list[Reached], list[Unread]]:
+    """The hits that stand, and once each the files in which the search from some sink was cut."""
+    linked = list(link(modules))
+    cut = {unread.path: unread for unread in linked if isinstance(unread, Unread)}
+    return [real for real in linked if isinstance(real, Reached)], list(cut.values())
+
+
+def _snippet(asked: tuple[str, str]) -> tuple[Finding, ...] | Unread:
+    code, path = asked
     try:
         source = parse(textwrap.dedent(code).strip("\n") + "\n", path)
         module = summarize(source, snippet=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
-    findings = _findings(link([module]))
-    mended = fixes.mend(source, [(f.rule, f.location) for f in findings], snippet=True)
-    return order([replace(f, fix=fix) for f, fix in zip(findings, mended, strict=True)])
+    except UNREADABLE as error:
+        return Unread(path, reason(error))
+    reached, cut = linked([module])
+    if cut and not reached:
+        return cut[0]
+    findings = _findings(reached)
+    return order(_with_fixes(findings, fixes.mend(source, _wanted(findings), snippet=True)))
 
 
-def read(root: str, paths: tuple[str, ...]) -> list[Module | str]:
-    """Summarise files; for one that cannot be analysed the reason. Runs in a worker."""
-    return [_read_one(root, path) for path in paths]
-
-
-def _read_all(material: Material) -> Iterator[tuple[str, Module | str]]:
+def _read_all(material: Material, limits: Limits) -> Iterator[tuple[str, Module | str]]:
     """Files in batches; a batch that broke its worker is read again file by file, so that only the culprit fails."""
-    function = functools.partial(read, str(material.root))
-    size = max(1, min(_BATCH, len(material.python) // (2 * _LIMITS.processes)))
+    function = functools.partial(summaries, str(material.root))
+    size = max(1, min(_BATCH, len(material.python) // (2 * limits.processes)))
     batches = [material.python[at : at + size] for at in range(0, len(material.python), size)]
     if not batches:
         return
-    for batch, outcome in each(function, batches, limits=_LIMITS):
+    for batch, outcome in each(function, batches, limits=limits):
         if not isinstance(outcome, Broken):
             yield from zip(batch, outcome, strict=True)
             continue
-        for (path,), single in each(function, [(path,) for path in batch], limits=_LIMITS):
+        for (path,), single in each(function, [(path,) for path in batch], limits=limits):
             yield path, (single.reason if isinstance(single, Broken) else single[0])
-
-
-def _read_one(root: str, path: str) -> Module | str:
-    try:
-        return summarize(_load(root, path))
-    except SyntaxError as error:
-        return f"not valid Python: {error.msg} (line {error.lineno or 1})"
-    except OSError as error:
-        return f"cannot be read: {error.strerror or error}"
-    except ValueError as error:
-        return f"cannot be decoded or parsed: {error}"
-    except (RecursionError, MemoryError):
-        return "nested too deeply for the parser"
-
-
-def _load(root: str, path: str) -> Source:
-    return parse(decode((Path(root) / path).read_bytes()), path)
 
 
 def _findings(reached: Iterable[Reached]) -> list[Finding]:
@@ -156,21 +160,25 @@ def _surest(first: Confidence, second: Confidence) -> Confidence:
     return max(first, second, key=ranks.index)
 
 
-def _mended(findings: list[Finding], root: Path) -> list[Finding]:
-    """The findings with corrected code; every file that has a candidate is read once more."""
-    result: list[Finding] = []
-    by_path: dict[str, list[Finding]] = {}
+def _mended(findings: list[Finding], root: Path, *, limits: Limits) -> list[Finding]:
+    """The findings with corrected code; every file that has a candidate is read once more, in a worker."""
+    groups: dict[str, list[Finding]] = {}
     for finding in findings:
-        by_path.setdefault(finding.location.path, []).append(finding)
-    for path, group in by_path.items():
-        if not any(finding.rule in fixes.MENDED for finding in group):
-            result += group
-            continue
-        try:
-            source = _load(str(root), path)
-        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-            result += group  # it changed under us: what was found stands, without a fix
-            continue
-        mended = fixes.mend(source, [(f.rule, f.location) for f in group], snippet=False)
-        result += [replace(finding, fix=fix) for finding, fix in zip(group, mended, strict=True)]
-    return result
+        groups.setdefault(finding.location.path, []).append(finding)
+    asked = [
+        (path, _wanted(group)) for path, group in groups.items() if any(found.rule in fixes.MENDED for found in group)
+    ]
+    # A worker costs more to start than some files to mend.
+    limits = replace(limits, processes=min(limits.processes, 1 + len(asked) // _BATCH))
+    for (path, _), mended in each(functools.partial(fixes.mend_file, str(root)), asked, limits=limits):
+        if not isinstance(mended, Broken):
+            groups[path] = _with_fixes(groups[path], mended)
+    return [finding for group in groups.values() for finding in group]
+
+
+def _wanted(findings: Iterable[Finding]) -> fixes.Wanted:
+    return [(finding.rule, finding.location) for finding in findings]
+
+
+def _with_fixes(findings: Iterable[Finding], mended: Iterable[str]) -> list[Finding]:
+    return [replace(finding, fix=fix) for finding, fix in zip(findings, mended, strict=True)]

@@ -10,9 +10,13 @@ from __future__ import annotations
 import re
 import secrets
 
-_MARK = re.compile(r"\[(?=\[\s*(?:data|end)\b)", re.IGNORECASE)
-_CONTROL_WORD = re.compile(r"<([|\uff5c])([^<>\n]{0,40}?)([|\uff5c])>")
-"""`<|im_start|>` and its kin, and the full-width bars that DeepSeek's templates use."""
+_SPEAKS = re.compile(
+    r"(?<=\[)(?=\[\s*(?:data|end)\b|/?INST\])"
+    r"|(?<=<)(?=[|\uff5c]|</?SYS>|/?s>|(?:start|end)_of_turn>)",
+    re.IGNORECASE,
+)
+"""Inside the bracket that opens a mark of ours, or a control word: `<|im_start|>` and its kin, the full-width bars of
+DeepSeek, `[INST]`, `<<SYS>>` and `</s>` of Llama and Mistral, `<start_of_turn>` of Gemma."""
 
 
 def nonce() -> str:
@@ -29,4 +33,4 @@ def _harmless(text: str, nonce: str) -> str:
     # Removing one nonce may join the halves of another.
     while nonce in text:
         text = text.replace(nonce, "")
-    return _CONTROL_WORD.sub(r"< \1\2\3 >", _MARK.sub("[ ", text))
+    return _SPEAKS.sub(" ", text)
