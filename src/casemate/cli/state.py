@@ -35,18 +35,12 @@ def claimed(path: Path) -> Iterator[None]:
     Raises:
         PlatformError: another process has it.
     """
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with path.with_suffix(".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            other = read(path)
-            where = other.url if other else str(path.parent)
-            raise PlatformError("the platform runs already", where=where, remedy="casemate down ends it") from error
-        try:
-            yield
-        finally:
-            remove(path)
+    folder = _locked(path)
+    try:
+        yield
+    finally:
+        remove(path)
+        os.close(folder)
 
 
 def write(path: Path, *, url: str, note: ModelNote, ready: bool) -> None:
@@ -78,6 +72,20 @@ def remove(path: Path) -> None:
 def alive(running: Running) -> bool:
     """Whether that very process still lives: a recycled pid does not count."""
     return bool(running.born) and _born(running.pid) == running.born
+
+
+def _locked(path: Path) -> int:
+    """A lock on the folder itself, which ends with us however we end; a file for it would be left behind."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(folder)
+        other = read(path)
+        where = other.url if other else str(path.parent)
+        raise PlatformError("the platform runs already", where=where, remedy="casemate down ends it") from error
+    return folder
 
 
 def _is_sound(running: Running) -> bool:
