@@ -145,9 +145,16 @@ async def test_a_question_without_code_is_answered_from_three_fenced_passages() 
 
 
 async def test_what_a_model_did_not_name_counts_as_offered_and_its_words_stay_its_own() -> None:
-    answer, _ = await _asked(ANSWERING, "Bind the values.")
-    assert answer.text == "Bind the values."
+    answer, model = await _asked(ANSWERING, "Bind the values.", "Bind them.")
+    assert answer.text == "Bind them."
     assert [citation.cited for citation in answer.citations] == [False, False, False]
+    assert "[CWE-89]" in model.requests[1].messages[-1].content, "it was asked for its sources once"
+
+
+async def test_a_model_that_names_its_source_when_asked_again_is_cited() -> None:
+    answer, _ = await _asked(ANSWERING, "Bind the values.", "Bind the values. [CWE-89]")
+    assert answer.text == "Bind the values. [CWE-89]"
+    assert answer.citations[0].cited
 
 
 async def test_an_identifier_that_was_not_offered_does_not_reach_the_reader() -> None:

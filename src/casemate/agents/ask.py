@@ -175,10 +175,15 @@ async def _written(
     offered = [blank.question, *(f"{passage.node} {passage.text}" for passage in passages)]
 
     refused = Complaint("it named identifiers that were not offered")
+    unsourced = [Complaint(f"no source was named; end each sentence with one, such as [{passages[0].node}]")]
 
     def verify(text: str) -> str | Complaint:
         text, _ = gate(gates.offered_only(text, offered=offered))
-        return text.strip() or refused
+        if not text.strip():
+            return refused
+        if unsourced and not any(passage.node in text for passage in passages):
+            return unsourced.pop()  # asked for once; after that the answer stands, and its sources count as offered
+        return text.strip()
 
     request = _request(blank, passages)
     try:
