@@ -196,3 +196,14 @@ async def test_instructions_planted_in_a_passage_stay_inside_its_fence() -> None
 async def test_the_language_can_be_forced() -> None:
     answer = await ask(f"`{CALL}`?", model=None, tools=tools(), note=ModelNote(), language="zh")
     assert answer.parts[0].title == "弱点类型"
+
+
+@pytest.mark.parametrize(
+    "question", ["这段代码有 SQL 注入风险吗？", "Is this code safe?", "Does the following function leak?"]
+)
+async def test_code_that_nobody_pasted_is_not_judged(question: str) -> None:
+    answer, model = await _asked(question, "Yes, it is CWE-89.")
+    assert answer.incomplete == answer.text
+    assert "```" in answer.text
+    assert not model.requests
+    assert not answer.findings

@@ -7,6 +7,7 @@ a model the passages themselves are the answer. What could not be judged or look
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -155,8 +156,19 @@ def _parts(finding: Finding, language: Language) -> tuple[Part, ...]:
     )
 
 
+_SPEAKS_OF_CODE = re.compile(
+    r"""(?:这段|以下|下面|下列|上面|此段)的?\s*(?:\w+\s*)?(?:代码|程序|函数)
+    | \b(?:this|the\ following|below|above)\s+(?:\w+\s+)?(?:code|snippet|function|program)\b
+    | \b(?:code|snippet)\s+(?:below|above)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Words by which a question points at code that it should hold."""
+
+
 async def _from_passages(blank: Answer, *, model: ChatModel | None, tools: Tools) -> Answer:
     phrases = PHRASES[blank.language]
+    if _SPEAKS_OF_CODE.search(blank.question):  # a model would convict code that nobody has seen
+        return replace(blank, text=phrases.no_code, incomplete=phrases.no_code, model=ModelNote("", blank.model.note))
     passages = tools.retriever.search(blank.question, _PASSAGES)[:_PASSAGES]
     if not passages:
         return replace(blank, text=phrases.no_passages, model=ModelNote("", blank.model.note))
@@ -240,6 +252,7 @@ def _extract(passages: Sequence[Passage], phrases: Phrases) -> str:
 
 def _all_offered(checked: tuple[Citation, ...], passages: Sequence[Passage], *, text: str) -> tuple[Citation, ...]:
     """What the gate checked, then the passages that were offered without being named."""
+    checked = tuple({citation.id: citation for citation in checked}.values())
     named = {citation.id for citation in checked}
     rest = (passage for passage in passages if passage.node not in named)
     return (*checked, *(Citation(p.node, p.title, p.source, p.version, "H0", p.node in text) for p in rest))

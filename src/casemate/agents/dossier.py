@@ -64,7 +64,8 @@ def answer_document(answer: Answer) -> Document:
         sections.append(Section(phrases.sources, (_sources(answer, phrases),)))
     if answer.model.note:
         sections.append(Section(phrases.model, (Paragraph(answer.model.note),)))
-    lead = (Paragraph(answer.question), *(() if answer.parts else prose))
+    asked = Code(answer.question) if "\n" in answer.question else Paragraph(answer.question)
+    lead = (asked, *(() if answer.parts else prose))
     return Document(phrases.answer_title, lead=lead, sections=tuple(sections), language=_TAGS[answer.language])
 
 

@@ -46,6 +46,7 @@ class Phrases:
     not_analysed: str
     python_only: str
     no_graph: str
+    no_code: str
     no_passages: str
     from_passages: str
     use: str
@@ -116,6 +117,7 @@ ENGLISH = Phrases(
     not_analysed="Not analysed: {reason}.",
     python_only="the rules know Python only, not {language}",
     no_graph="There is no knowledge graph to answer from; casemate kb build makes one.",
+    no_code="The question speaks of code, but holds none that could be read; paste it, best between ``` marks.",
     no_passages="The knowledge graph holds nothing on this question.",
     from_passages="From the knowledge graph:",
     use="Use",
@@ -186,6 +188,7 @@ CHINESE = Phrases(
     not_analysed="未分析：{reason}。",
     python_only="规则只认识 Python，不认识 {language}",
     no_graph="没有可用的知识图谱；请运行 casemate kb build 构建。",
+    no_code="问题提到了代码，但其中没有可以读取的代码；请粘贴代码，最好放在 ``` 之间。",
     no_passages="知识图谱中没有与该问题相关的内容。",
     from_passages="来自知识图谱：",
     use="用途",

@@ -12,6 +12,9 @@ from casemate.knowledge.graph import Graph
 from casemate.knowledge.search import Search
 from casemate.settings import Settings
 
+_NAMED = 1.0
+"""The score of a passage that the text names; nearness alone stays below, and beside a name it is noise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Library:
@@ -21,8 +24,9 @@ class Library:
     finder: Search
 
     def search(self, text: str, limit: int) -> list[Passage]:
-        """The passages nearest to a text, best first."""
-        return self.finder.search(text, limit)
+        """The passages that a text names by id or alias; if it names none, those nearest to it, best first."""
+        found = self.finder.search(text, limit)
+        return [passage for passage in found if passage.score >= _NAMED] or found
 
     def check(self, text: str, offered: Sequence[Passage]) -> list[Citation]:
         """Every identifier of a text, graded; offered ones that it does not name come after."""
