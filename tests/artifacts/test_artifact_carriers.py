@@ -3,9 +3,11 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +19,7 @@ from hypothesis import strategies as st
 from artifacts.origin import Origin, closed_port, listening, silent
 from artifacts.pinning import archive, index, part, pinned, wheels_asked
 from casemate.artifacts import archive as archives
-from casemate.artifacts import partial
+from casemate.artifacts import carrier, partial
 from casemate.artifacts.fetch import fetch
 from casemate.artifacts.lock import Artifact, Carrier, Url
 from casemate.artifacts.partial import Progress
@@ -191,3 +193,21 @@ def test_no_damage_to_an_archive_raises_anything_but_an_artifact_error(
             assert growing.done_bytes == 0
         else:
             assert growing.matches()
+
+
+def test_a_folder_is_weighed_while_others_make_and_remove_folders_in_it(tmp_path: Path) -> None:
+    over = threading.Event()
+
+    def come_and_go() -> None:
+        while not over.is_set():
+            (tmp_path / "a" / "b").mkdir(parents=True, exist_ok=True)
+            (tmp_path / "a" / "b" / "c").write_bytes(b"12")
+            shutil.rmtree(tmp_path / "a")
+
+    busy = threading.Thread(target=come_and_go)
+    busy.start()
+    try:
+        assert {carrier._size(tmp_path) for _ in range(2000)} <= {0, 2}
+    finally:
+        over.set()
+        busy.join()

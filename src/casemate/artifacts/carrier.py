@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
 
@@ -125,10 +125,10 @@ def _watched(folder: Path, partial: Partial) -> Iterator[None]:
 
 
 def _size(folder: Path) -> int:
+    """Bytes below a folder; pip makes and removes files and folders while we look."""
     total_bytes = 0
-    for path in folder.rglob("*"):
-        try:
-            total_bytes += path.lstat().st_size
-        except FileNotFoundError:  # pip removes its own while we look
-            continue
+    for below, _, names in os.walk(folder):  # passes over a folder that has gone, which rglob does not
+        for name in names:
+            with suppress(FileNotFoundError):
+                total_bytes += Path(below, name).lstat().st_size
     return total_bytes
