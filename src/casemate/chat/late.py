@@ -15,18 +15,9 @@ class LateModel:
     def __init__(self) -> None:
         self._model: ChatModel | None = None
 
-    @property
-    def ready(self) -> bool:
-        """Whether a model is attached."""
-        return self._model is not None
-
     def attach(self, model: ChatModel) -> None:
         """From now on, answer through `model`."""
         self._model = model
-
-    def detach(self) -> None:
-        """From now on, refuse."""
-        self._model = None
 
     def stream(self, request: ChatRequest) -> AsyncIterator[Delta]:
         """Answer through the attached model.
