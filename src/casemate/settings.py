@@ -35,6 +35,10 @@ class Settings(BaseSettings):
     engine_api_key: SecretStr = Field(default=SecretStr(""), description="key for engine_url")
     threads: int = Field(default=0, ge=0, description="threads for the CPU engine; 0 takes every core that we may use")
     context: int = Field(default=4096, ge=512, description="context window of the CPU engine in tokens")
+    embedding: bool = Field(
+        default=False,
+        description="embed the graph in the background while a platform runs, so that search finds meaning",
+    )
     offline: bool = Field(default=False, description="never fetch; use what is already in the home folder")
 
     @property
@@ -46,6 +50,11 @@ class Settings(BaseSettings):
     def artifacts(self) -> Path:
         """Where pinned bytes lie."""
         return self.root / "artifacts"
+
+    @property
+    def sources(self) -> Path:
+        """Where updates keep the newer sources of the graph."""
+        return self.root / "sources"
 
     @property
     def graph(self) -> Path:

@@ -144,17 +144,22 @@ async def test_a_question_without_code_is_answered_from_three_fenced_passages() 
     ]
 
 
-async def test_what_a_model_did_not_name_counts_as_offered_and_its_words_stay_its_own() -> None:
-    answer, model = await _asked(ANSWERING, "Bind the values.", "Bind them.")
-    assert answer.text == "Bind them."
+async def test_a_model_that_names_no_source_chooses_among_the_offered_ones_and_names_come_from_the_graph() -> None:
+    answer, model = await _asked(ANSWERING, "Bind the values.", '{"sources": ["CWE-564", "CWE-89", "CWE-564"]}')
+    assert answer.text == "Bind the values. [CWE-564 Hibernate Injection] [CWE-89 SQL Injection]"
+    assert [citation.id for citation in answer.citations if citation.cited] == ["CWE-564", "CWE-89"]
+    schema = model.requests[1].options["response_format"]["json_schema"]["schema"]
+    assert schema["properties"]["sources"]["items"]["enum"] == ["CWE-89", "CWE-564", "T1190"]
+
+
+@pytest.mark.parametrize("bad", ['{"sources": ["CWE-79"]}', '{"sources": 3}', "[]", "CWE-89", ""])
+async def test_a_choice_that_was_not_offered_or_cannot_be_read_leaves_the_answer_and_its_offered_sources(
+    bad: str,
+) -> None:
+    answer, model = await _asked(ANSWERING, "Bind the values.", bad, bad)
+    assert answer.text == "Bind the values."
     assert [citation.cited for citation in answer.citations] == [False, False, False]
-    assert "[CWE-89]" in model.requests[1].messages[-1].content, "it was asked for its sources once"
-
-
-async def test_a_model_that_names_its_source_when_asked_again_is_cited() -> None:
-    answer, _ = await _asked(ANSWERING, "Bind the values.", "Bind the values. [CWE-89]")
-    assert answer.text == "Bind the values. [CWE-89]"
-    assert answer.citations[0].cited
+    assert len(model.requests) == 3, "it was asked once more"
 
 
 async def test_an_identifier_that_was_not_offered_does_not_reach_the_reader() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from casemate.chat.wire import Passage
 from casemate.cli.library import Library
+from casemate.cli.meaning import Meaning
 from casemate.knowledge.graph import Graph
 from casemate.knowledge.search import Search
 
@@ -24,5 +25,5 @@ class _Shelf:
 def test_beside_a_passage_that_the_text_names_those_that_are_only_near_are_left_out(
     scores: tuple[float, ...], kept: int
 ) -> None:
-    library = Library(cast("Graph", None), cast("Search", _Shelf(*scores)))
+    library = Library(cast("Graph", None), cast("Search", _Shelf(*scores)), cast("Meaning", None))
     assert len(library.search("anything", 5)) == kept

@@ -60,13 +60,18 @@ class Page:
             while not await self.run(condition):  # noqa: ASYNC110 - the page has no bell
                 await asyncio.sleep(0.05)
 
+    async def press(self, key: str, code: int, *, text: str = "") -> None:
+        """Press a key and let it go, where the focus is."""
+        named = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+        await self.call("Input.dispatchKeyEvent", type="keyDown", text=text, **named)
+        await self.call("Input.dispatchKeyEvent", type="keyUp", **named)
+
     async def ask(self, question: str) -> None:
         """Type a question into the console and press Enter; come back when the answer is whole."""
         before = await self.run("document.querySelectorAll('#talk article').length")
         await self.run("document.getElementById('question').focus()")
         await self.call("Input.insertText", text=question)
-        for kind in ("keyDown", "keyUp"):
-            await self.call("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", windowsVirtualKeyCode=13)
+        await self.press("Enter", 13)
         await self.until(f"document.querySelectorAll('#talk article').length === {before + 2}")
         await self.until("document.querySelector('[aria-busy]') === null")
 

@@ -12,7 +12,7 @@ from house.source import ROOT, files
 
 _TEMPORARY = re.compile(r"(?<![\w.<])/tmp/\w")
 _SOMEBODYS = re.compile(r"(?<![\w.<])/(?:root/[.\w]|home/[a-z]\w*/|Users/[A-Za-z]\w*/)")
-_BAD_INPUT = ("tests/", "examples/", "docs/bad-input.md")
+_BAD_INPUT = ("tests/", "examples/", "docs/bad-input.md", "src/casemate/knowledge/curated/")
 """Where a made-up path may be what is tested or shown."""
 
 _SECRETS = re.compile(

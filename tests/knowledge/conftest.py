@@ -9,25 +9,24 @@ from pathlib import Path
 import pytest
 
 from casemate.errors import KnowledgeError
-from casemate.knowledge.build import Sources, build, sources
-from casemate.knowledge.feeds.attack_lookup import Files
+from casemate.knowledge.build import build, sources
 from casemate.knowledge.graph import Graph
+from fakes.small_sources import Small
 
 SMALL = Path(__file__).parent / "small"
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Sources:
+def small(tmp_path: Path) -> Small:
     """The small sources, to be broken at will."""
     folder = shutil.copytree(SMALL, tmp_path / "small")
-    attack = Files(folder / "attack-patterns.json", folder / "mitigations.json", folder / "relationships.json")
-    return Sources(folder / "cwe.xml", attack)
+    return Small(folder / "cwe.xml", folder / "attack-patterns.json")
 
 
 @pytest.fixture
-def small_graph(small: Sources, tmp_path: Path) -> Iterator[Graph]:
+def small_graph(small: Small, tmp_path: Path) -> Iterator[Graph]:
     path = tmp_path / "graph.sqlite"
-    build(small, path)
+    build(small.sources, path)
     with Graph.open(path) as graph:
         yield graph
 

@@ -9,6 +9,7 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +89,9 @@ def test_no_name_stands_for_two_weaknesses() -> None:
 def test_no_sentence_is_a_template() -> None:
     owners = defaultdict(set)
     for cwe, dossier in DOSSIERS.items():
-        for language in ("en", "zh"):
-            for line in prose(dossier[language]):
-                for sequence in sequences(line):
-                    owners[sequence].add(cwe)
+        lines = (line for language in ("en", "zh") for line in prose(dossier[language]))
+        for sequence in chain.from_iterable(map(sequences, lines)):
+            owners[sequence].add(cwe)
     repeated = {sequence: sorted(found) for sequence, found in owners.items() if len(found) > 2}
     assert repeated == {}, "the same run of words in three dossiers or more"
 

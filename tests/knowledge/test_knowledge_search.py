@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from casemate.knowledge import embed, words
+from casemate.knowledge.build import build
 from casemate.knowledge.graph import Graph
 from casemate.knowledge.passages import MAX_WORDS, count
 from casemate.knowledge.search import Search
+from fakes.small_sources import Small
 
 QUESTIONS = Path(__file__).parent / "questions" / "tuning.tsv"
 
@@ -21,10 +23,7 @@ QUESTIONS = Path(__file__).parent / "questions" / "tuning.tsv"
 class Letters:
     """An embedder without a model: texts with the same letters are near each other."""
 
-    def query(self, text: str) -> embed.Vectors:
-        return self._vector(text)
-
-    def passage(self, texts: Sequence[str]) -> embed.Vectors:
+    def vectors(self, texts: Sequence[str]) -> embed.Vectors:
         return np.stack([self._vector(text) for text in texts])
 
     def _vector(self, text: str) -> embed.Vectors:
@@ -125,23 +124,60 @@ def test_words_alone_answer_nine_of_ten_questions_in_either_language(real_graph:
     assert min(hits["zh"], hits["en"]) >= 27, hits
 
 
-def test_the_dense_index_appears_when_it_is_whole_and_names_its_graph(small_graph: Graph) -> None:
+def test_the_dense_index_answers_when_it_is_whole(small_graph: Graph) -> None:
     steps: list[tuple[int, int]] = []
     assert embed.open_dense(small_graph, Letters()) is None
     total = embed.build_index(small_graph, Letters(), observe=lambda done, of: steps.append((done, of)))
     assert steps[-1] == (total, total)
-    assert embed.has_index(small_graph)
+    assert embed.coverage(small_graph) == embed.Coverage(total, total)
     dense = embed.open_dense(small_graph, Letters())
     assert dense is not None
-    assert dense.nearest("JavaScript. Strangers run their script.", 1) == ("T1059.007",)
+    assert [id_ for id_, _ in dense.nearest("JavaScript. Strangers run their script.", 1)] == ["T1059.007"]
     assert not list(small_graph.path.parent.glob("*.part"))
 
 
-def test_meaning_and_words_are_fused_by_rank(small_graph: Graph) -> None:
+class Interrupted(Letters):
+    """An embedder that is killed behind its first batches."""
+
+    def __init__(self, batches: int) -> None:
+        self.left = batches
+
+    def vectors(self, texts: Sequence[str]) -> embed.Vectors:
+        if not self.left:
+            raise KeyboardInterrupt
+        self.left -= 1
+        return super().vectors(texts)
+
+
+def test_an_interrupted_index_goes_on_where_it_was_and_answers_not_before(small_graph: Graph) -> None:
+    total = embed.coverage(small_graph).total
+    with pytest.raises(KeyboardInterrupt):
+        embed.build_index(small_graph, Interrupted(1))
+    found = embed.coverage(small_graph)
+    assert 0 < found.done < total
+    assert embed.open_dense(small_graph, Letters()) is None
+    assert embed.build_index(small_graph, Letters()) == total - found.done
+    assert embed.build_index(small_graph, Letters()) == 0
+    assert embed.open_dense(small_graph, Letters()) is not None
+
+
+def test_a_new_graph_is_embedded_only_where_it_says_something_new(small: Small, tmp_path: Path) -> None:
+    path = tmp_path / "graph.sqlite"
+    build(small.sources, path)
+    with Graph.open(path) as graph:
+        embed.build_index(graph, Letters())
+    small.cwe.write_text(small.cwe.read_text().replace("Improper Input Validation", "Unread Post"))
+    build(small.sources, path)
+    with Graph.open(path) as graph:
+        assert embed.build_index(graph, Letters()) == 1
+
+
+def test_meaning_brings_in_what_no_word_finds(small_graph: Graph) -> None:
     embed.build_index(small_graph, Letters())
-    fused = Search(small_graph, embed.open_dense(small_graph, Letters()))
-    assert "T1059.007" in [p.node for p in fused.search("tpircs rieht nur sregnarts .tpircsavaj", 3)]
-    assert "T1059.007" not in ids(small_graph, "tpircs rieht nur sregnarts .tpircsavaj")
+    question = "tpircs rieht nur sregnarts .tpircsavaj"
+    meant = Search(small_graph, embed.open_dense(small_graph, Letters())).search(question, 40)
+    assert "T1059.007" in [passage.node for passage in meant]
+    assert "T1059.007" not in ids(small_graph, question, 40)
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 broken", b"\x93NUMPY"])
@@ -153,7 +189,7 @@ def test_a_damaged_dense_index_is_as_none(small_graph: Graph, content: bytes) ->
 def test_the_shipped_embedder_knows_that_two_languages_say_the_same(small_graph: Graph) -> None:
     model = embed.E5()
     texts = ["SQL injection in a database query", "A cookie without a flag", "Memory is used after it was freed"]
-    closeness = model.passage(texts) @ model.query("数据库查询语句被注入")
+    closeness = model.vectors(texts) @ model.vectors(["数据库查询语句被注入"])[0]
     assert int(np.argmax(closeness)) == 0
 
 

@@ -36,9 +36,10 @@ def parsed(*arguments: str, code: int = 0) -> dict[str, Any]:
 
 def test_status_counts_what_the_graph_holds(built: Path) -> None:
     value = parsed("status")
-    assert value["nodes"]["weakness"] == 938
-    assert (value["dangling"], value["dense"]) == (0, False)
-    assert "weakness 938" in printed("status")
+    assert value["nodes"]["weakness"] == 944
+    assert value["dangling"] == 0
+    assert value["dense"]["done"] == 0 < value["dense"]["total"]
+    assert "weakness 944" in printed("status")
 
 
 def test_show_prints_a_node_with_what_is_around_it(built: Path) -> None:
@@ -105,3 +106,42 @@ def test_build_makes_the_graph_once(home: Path, artifacts: Path, real_graph: Gra
     first, second = parsed("build"), parsed("build")
     assert (first["fresh"], second["fresh"]) == (True, False)
     assert Path(first["graph"]).read_bytes() == real_graph.path.read_bytes()
+
+
+NINE = ("CWE-89", "CWE-79", "CWE-78", "CWE-22", "CWE-502", "CWE-918", "CWE-611", "CWE-352", "CWE-306")
+
+
+@pytest.mark.parametrize("cwe", NINE)
+def test_explain_says_by_what_right_a_weakness_enables_a_technique(built: Path, cwe: str) -> None:
+    text = printed("explain", cwe)
+    assert "enables" in text
+    assert "[evidence of " in text
+    assert "[curated; " in text
+
+
+def test_explain_prints_the_way_with_kinds_and_counts(built: Path) -> None:
+    text = printed("explain", "CWE-78", "--to", "T1190")
+    assert "evidence of 12 exploited CVEs" in text
+    first = parsed("explain", "cwe-78", "--to", "t1190")["routes"][0]
+    assert (first["weakest"], len(first["steps"][0]["support"])) == ("evidence", 12)
+
+
+def test_explain_says_where_nothing_leads(built: Path) -> None:
+    assert "nothing in the graph leads" in printed("explain", "CWE-5", "--to", "D3-CH", code=1)
+
+
+def test_explain_tells_what_became_of_a_technique_that_left(built: Path) -> None:
+    text = printed("explain", "T1562.001")
+    assert "gone; replaced by T1685" in text
+    assert "in ATT&CK 18.1: Defense Evasion" in printed("explain", "TA0005")
+
+
+@pytest.mark.parametrize("arguments", [("explain", "CWE-99999"), ("explain", "CWE-89", "--to", "T9999"), ("show", "")])
+def test_an_id_that_the_graph_lacks_is_an_error(built: Path, arguments: tuple[str, ...]) -> None:
+    with pytest.raises(KnowledgeError, match="the graph has no"):
+        printed(*arguments)
+
+
+def test_search_keeps_to_a_budget_of_tokens(built: Path) -> None:
+    assert len(parsed("search", "CSRF SSRF XXE XSS", "--limit", "4")["passages"]) == 4
+    assert len(parsed("search", "CSRF SSRF XXE XSS", "--limit", "4", "--tokens", "200")["passages"]) < 4

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from casemate.web.atlas.lending import Lending
+from fakes import atlas
 from fakes.browser import CHROMIUM, Page, browser
 from fakes.platform import platform, services
 from fakes.upstream import upstream
@@ -68,3 +71,41 @@ async def test_a_conversation_goes_on_and_starts_anew(tab: Page) -> None:
         await tab.run("document.getElementById('clear').click()")
         assert await tab.run("document.querySelectorAll('#talk article').length") == 0
         assert await tab.run("document.activeElement.id") == "question"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_the_graph_is_read_by_keyboard_from_the_search_to_a_neighbour(
+    language: str, tab: Page, tmp_path: Path
+) -> None:
+    with closing(Lending(atlas.write(tmp_path / "graph.sqlite"))) as lending:
+        async with platform(graph=lending.lent) as address:
+            await tab.open(f"{address}/graph?lang={language}")
+            await tab.run("document.getElementById('q').focus()")
+            await tab.call("Input.insertText", text="cwe 89")
+            await tab.press("Enter", 13, text="\r")
+            await tab.until("location.pathname === '/graph/node' && document.readyState === 'complete'")
+            assert await tab.run("new URLSearchParams(location.search).get('id')") == "CWE-89"
+            drawn = await tab.run("document.querySelectorAll('svg .spot').length")
+            assert drawn == await tab.run("document.querySelectorAll('svg path').length") - 4  # those of the legend
+            await tab.run("document.querySelector('svg .spot[href*=T1190]').focus()")
+            await tab.press("Enter", 13, text="\r")
+            await tab.until("document.title.startsWith('T1190') && document.readyState === 'complete'")
+    assert tab.told == []
+
+
+async def test_no_label_of_the_picture_leaves_its_box_and_the_narrow_page_does_not_scroll_sideways(
+    tab: Page, tmp_path: Path
+) -> None:
+    with closing(Lending(atlas.write(tmp_path / "graph.sqlite"))) as lending:
+        async with platform(graph=lending.lent) as address:
+            await tab.open(f"{address}/graph/node?id=CWE-89&lang=en")
+            assert await tab.run(_OVERFLOWING) == []
+            for path in ("/graph", "/graph/node?id=CWE-89", "/graph/path?from=CWE-89&to=T1190"):
+                await tab.open(address + path, width=360, height=800)
+                assert await tab.run("document.documentElement.scrollWidth") == 360
+
+
+_OVERFLOWING = """[...document.querySelectorAll('svg .spot, svg .centre')].filter(spot => {
+    const [box, text] = ['rect', 'text'].map(name => spot.querySelector(name).getBoundingClientRect());
+    return text.left < box.left || text.right > box.right;
+}).map(spot => spot.textContent)"""

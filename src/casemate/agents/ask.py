@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, Protocol
 
-from casemate.agents import gates
+from casemate.agents import gates, sources
 from casemate.agents.audit.explain import Unexplained, explain
 from casemate.agents.audit.wording import wording
 from casemate.agents.loop import Accepted, Complaint, NoAnswer, Reading, Said, converse
@@ -186,20 +186,17 @@ async def _written(
 ) -> Answer | NoAnswer:
     offered = [blank.question, *(f"{passage.node} {passage.text}" for passage in passages)]
 
-    refused = Complaint("it named identifiers that were not offered")
-    unsourced = [Complaint(f"no source was named; end each sentence with one, such as [{passages[0].node}]")]
-
     def verify(text: str) -> str | Complaint:
         text, _ = gate(gates.offered_only(text, offered=offered))
-        if not text.strip():
-            return refused
-        if unsourced and not any(passage.node in text for passage in passages):
-            return unsourced.pop()  # asked for once; after that the answer stands, and its sources count as offered
-        return text.strip()
+        return text.strip() or Complaint("it named identifiers that were not offered")
 
     request = _request(blank, passages)
     try:
         outcome = await converse(request, model, reading=Reading(parse=_prose, verify=verify))
+        if isinstance(outcome, Accepted) and not any(passage.node in outcome.value for passage in passages):
+            named = await sources.named(request, outcome.value, model=model, passages=passages)
+            text = gates.joined((outcome.value, *(f"[{p.node} {p.title}]" for p in named)))
+            outcome = replace(outcome, value=text)
     except ModelError as error:
         return NoAnswer(str(error))
     match outcome:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from casemate.chat.wire import Citation
-from casemate.knowledge import mentions
+from casemate.knowledge.gate import mentions
 
 _SENTENCE = re.compile(r"(?:`[^`]*`|[^`.!?。！？\n]|[.!?](?=\S)|`)+(?:[.!?。！？]+|(?=\n)|$)|[.!?。！？]+")
 _QUOTED = re.compile(r"`([^`]*)`")

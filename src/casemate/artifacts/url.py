@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import functools
 import http.client
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,7 +31,7 @@ from urllib.request import (
 
 from casemate.artifacts import archive
 from casemate.artifacts.lock import Url
-from casemate.artifacts.partial import CHUNK_BYTES, Partial
+from casemate.artifacts.partial import CHUNK_BYTES, Observer, Partial, Progress
 from casemate.errors import ArtifactError
 
 _PARTIAL_CONTENT = 206
@@ -74,6 +76,40 @@ def take(url: Url, partial: Partial, *, work: Path, patience: Patience) -> None:
             partial.write(chunk)
     if partial.missing_bytes:
         raise ArtifactError(f"broke off {partial.missing_bytes} bytes before the end")
+
+
+@dataclass(frozen=True, slots=True)
+class Caution:
+    """How an address is treated whose bytes nobody has pinned: redirects stay on its host, and more bytes are refused.
+
+    `forbids` says of a network address (not a name) that it must not be asked; it is looked at once we are connected,
+    before a request is sent.
+    """
+
+    most_bytes: int
+    forbids: Callable[[str], bool]
+
+
+def download(address: str, path: Path, *, caution: Caution, patience: Patience, observer: Observer | None) -> None:
+    """Write to a new file what an unpinned address sends.
+
+    Raises:
+        ArtifactError: it does not answer, refuses, leads elsewhere, breaks off, or sends too much.
+        OSError: the bytes could not be written.
+    """
+    request = Request(address, headers={"User-Agent": "casemate"})  # noqa: S310 - only http and https are opened
+    host, done_bytes = urlsplit(address).hostname or address, 0
+    with _reply(request, patience, caution=caution) as reply, path.open("xb") as file:
+        total_bytes = reply.length or 0
+        for chunk in _paced(reply, patience):
+            done_bytes += len(chunk)
+            if max(done_bytes, total_bytes) > caution.most_bytes:
+                raise ArtifactError(f"sends more than {caution.most_bytes >> 20} MiB")
+            file.write(chunk)
+            if observer:
+                observer(Progress(path.name, host, done_bytes, total_bytes))
+        if reply.length:
+            raise ArtifactError(f"broke off {reply.length} bytes before the end")
 
 
 def _take_archive(url: Url, partial: Partial, *, path: Path, patience: Patience) -> None:
@@ -134,13 +170,13 @@ def _request(url: Url, headers: dict[str, str]) -> Request:
     return Request(url.address, headers={"User-Agent": "casemate", **headers})  # noqa: S310 - pinned in our lock
 
 
-def _reply(request: Request, patience: Patience) -> HTTPResponse:
+def _reply(request: Request, patience: Patience, *, caution: Caution | None = None) -> HTTPResponse:
     """The reply, once its headers are there.
 
     A time limit on the socket bounds each read but neither the name look-up nor a head that trickles, so the call is
     made in a thread of its own and left to itself when time is up.
     """
-    line = _Line(request, patience.silence_s)
+    line = _Line(request, patience.silence_s, caution=caution)
     answer: Future[HTTPResponse] = Future()
     Thread(target=line.call, args=(answer,), daemon=True).start()
     try:
@@ -167,24 +203,28 @@ def _reason(error: Exception) -> str:
     return str(getattr(inner, "strerror", None) or inner) or type(inner).__name__
 
 
-class _Line:
-    """One call, redirects included, that another thread can break off."""
+class _Line(HTTPHandler, HTTPSHandler):
+    """One call, redirects included, that another thread can break off.
 
-    def __init__(self, request: Request, silence_s: float) -> None:
-        self._request = request
+    Hubs redirect to their storage hosts; pinned bytes may come from any of them, but never in the clear after https.
+    """
+
+    def __init__(self, request: Request, silence_s: float, *, caution: Caution | None) -> None:
+        super().__init__()
+        self._asked = request
+        self._never_clear = request.type == "https"
         self._silence_s = silence_s
-        self._connections: list[http.client.HTTPConnection] = []
+        self._caution = caution
+        self._connections: list[_Wary] = []
         self._opener = OpenerDirector()  # not `build_opener`: that knows files, FTP and data too
-        for handler in (
-            _Plain(self._connections, refused=request.type == "https"),
-            _Tls(self._connections),
-            *(ProxyHandler(), HTTPRedirectHandler(), HTTPDefaultErrorHandler(), HTTPErrorProcessor(), UnknownHandler()),
-        ):
+        redirects = _SameHost() if caution else HTTPRedirectHandler()
+        errors = HTTPDefaultErrorHandler(), HTTPErrorProcessor(), UnknownHandler()
+        for handler in (self, ProxyHandler(), redirects, *errors):
             self._opener.add_handler(handler)
 
     def call(self, answer: Future[HTTPResponse]) -> None:
         try:
-            answer.set_result(self._opener.open(self._request, timeout=self._silence_s))
+            answer.set_result(self._opener.open(self._asked, timeout=self._silence_s))
         except (OSError, HTTPException) as error:
             answer.set_exception(error)
 
@@ -195,33 +235,42 @@ class _Line:
                 with suppress(OSError):
                     connection.sock.shutdown(SHUT_RDWR)
 
-
-class _Plain(HTTPHandler):
-    """Hubs redirect to their storage hosts; the bytes are pinned, so any may serve them, but never in the clear."""
-
-    def __init__(self, connections: list[http.client.HTTPConnection], *, refused: bool) -> None:
-        super().__init__()
-        self._connections = connections
-        self._refused = refused
-
     def http_open(self, req: Request) -> HTTPResponse:
-        if self._refused:
+        if self._never_clear:
             raise URLError("a redirect leads away from https")
-        return self.do_open(self._connect, req)
-
-    def _connect(self, host: str, **options: Any) -> http.client.HTTPConnection:
-        self._connections.append(http.client.HTTPConnection(host, **options))
-        return self._connections[-1]
-
-
-class _Tls(HTTPSHandler):
-    def __init__(self, connections: list[http.client.HTTPConnection]) -> None:
-        super().__init__()
-        self._connections = connections
+        return self.do_open(functools.partial(self._connect, _Wary), req)
 
     def https_open(self, req: Request) -> HTTPResponse:
-        return self.do_open(self._connect, req)
+        return self.do_open(functools.partial(self._connect, _WaryTls), req)
 
-    def _connect(self, host: str, **options: Any) -> http.client.HTTPConnection:
-        self._connections.append(http.client.HTTPSConnection(host, **options))
-        return self._connections[-1]
+    def _connect(self, kind: type[_Wary], host: str, **options: Any) -> _Wary:
+        connection = kind(host, **options)
+        connection.caution = self._caution
+        self._connections.append(connection)
+        return connection
+
+
+class _SameHost(HTTPRedirectHandler):
+    def redirect_request(self, req: Request, *told: Any) -> Request | None:
+        following = super().redirect_request(req, *told)
+        if following and (following.type, following.host) != (req.type, req.host):
+            told[0].close()  # the answer that redirects; without an error its handler would close it
+            raise URLError(f"a redirect leads away, to {following.host}")
+        return following
+
+
+class _Wary(http.client.HTTPConnection):
+    """A connection that is given up before it carries a request, where it leads to a forbidden address."""
+
+    caution: Caution | None = None
+
+    def connect(self) -> None:
+        super().connect()
+        peer = str(self.sock.getpeername()[0])
+        if self.caution and self.caution.forbids(peer):
+            self.close()
+            raise PermissionError(errno.EACCES, f"{peer} is link-local and may hand out a cloud's credentials")
+
+
+class _WaryTls(_Wary, http.client.HTTPSConnection):
+    pass

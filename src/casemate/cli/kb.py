@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich import progress
 from rich.console import Console
 
 from casemate import settings
+from casemate.cli import checking, tracing, updating
 from casemate.cli.output import Form, Json, TextOrJson, is_json, print_json, width
-from casemate.errors import KnowledgeError, UsageError
+from casemate.errors import KnowledgeError
+from casemate.gateway.grounding import within
 from casemate.knowledge import build as builder
-from casemate.knowledge import citations, embed, mentions
+from casemate.knowledge import embed
+from casemate.knowledge.curated import dossiers
+from casemate.knowledge.gate import mentions
 from casemate.knowledge.graph import Graph
 from casemate.knowledge.node import Edge, Node
 from casemate.knowledge.search import Search
 from casemate.report.visible import visible
 
 _FOUND = 1
-_MAX_FILE_BYTES = 50_000_000
 _SHOWN_EDGES = 8
 
 kb = typer.Typer(help="Build and query the knowledge graph.", add_completion=False, rich_markup_mode=None)
+kb.command()(updating.update)
+kb.command()(tracing.explain)
+kb.command()(updating.diff)
 
 
 @kb.command()
@@ -41,7 +46,7 @@ def build(
 ) -> None:
     """Build the graph from the fetched sources; the old one stays in use until the new one is whole."""
     wanted = settings.load()
-    origin = builder.sources(wanted.artifacts)
+    origin = builder.sources(wanted.artifacts, wanted.sources)
     with _bars() as bars:
         report = builder.build(origin, wanted.graph, observe=lambda step: _advance(bars, step), force=force)
         embedded = _embed(wanted.graph, bars) if dense else 0
@@ -59,15 +64,18 @@ def status(form: TextOrJson = Form.TEXT, json: Json = False) -> None:
     """Say what the graph holds, of which versions."""
     path = settings.load().graph
     with Graph.open(path) as graph:
-        census, dense = graph.census(), embed.has_index(graph)
+        census, dense = graph.census(), embed.coverage(graph)
     if is_json(form, json):
-        print_json({"graph": str(path), "size_bytes": path.stat().st_size, **asdict(census), "dense": dense})
+        print_json({"graph": str(path), "size_bytes": path.stat().st_size, **asdict(census), "dense": asdict(dense)})
         return
     typer.echo(f"{path} ({path.stat().st_size / 1e6:.1f} MB)")
-    for label, counts in (("nodes", census.nodes), ("edges", census.edges), ("versions", census.versions)):
+    for label, counts in (("nodes", census.nodes), ("edges", census.edges)):
         typer.echo(f"{label:<9} " + ", ".join(f"{name} {value}" for name, value in sorted(counts.items())))
+    versions = (f"{source} {' and '.join(held)}" for source, held in sorted(census.versions.items()))
+    typer.echo("versions  " + ", ".join(versions))
     typer.echo(f"aliases   {census.aliases}\ndangling  {census.dangling}")
-    typer.echo("dense     " + ("built" if dense else "not built: casemate kb build --dense"))
+    remedy = "" if dense.whole else ": casemate kb build --dense"
+    typer.echo(f"dense     {dense.done} of {dense.total} texts{remedy}")
 
 
 @kb.command()
@@ -82,10 +90,12 @@ def show(
         node = graph.node(mentions.canonical(id_))
         if node is None:
             raise KnowledgeError(f"the graph has no {id_!r}", remedy='try casemate kb search "…"')
-        edges, aliases = graph.around(node.id), graph.aliases(node.id)
+        edges, aliases, editions = graph.around(node.id), graph.aliases(node.id), graph.editions(node.id)
+    written = dossiers.dossier(node.id)
     if is_json(form, json):
-        around = [asdict(edge) for edge in edges]
-        print_json({"node": asdict(node) | {"address": node.address}, "aliases": aliases, "edges": around})
+        around, known = [asdict(edge) for edge in edges], [asdict(edition) for edition in editions]
+        value = {"node": asdict(node) | {"address": node.address}, "aliases": aliases, "editions": known}
+        print_json({**value, "dossier": asdict(written) if written else None, "edges": around})
         return
     typer.echo(visible("\n".join(_page(node, aliases, edges=edges))))
 
@@ -95,13 +105,16 @@ def search(
     text: Annotated[str, typer.Argument(help="What to look for, in Chinese or English.")],
     limit: Annotated[int, typer.Option(min=1, max=40, help="How many passages.")] = 5,
     *,
+    tokens: Annotated[int, typer.Option(min=0, help="At most so many tokens of passages; 0 sets no bound.")] = 0,
     form: TextOrJson = Form.TEXT,
     json: Json = False,
 ) -> None:
     """Find the passages that bear on a text, best first."""
     with Graph.open(settings.load().graph) as graph:
-        dense = embed.open_dense(graph, embed.E5()) if embed.has_index(graph) else None
+        dense = embed.open_dense(graph, embed.E5()) if embed.coverage(graph).whole else None
         found = Search(graph, dense).search(text, limit)
+    if tokens:
+        found = list(within(found, tokens))
     if is_json(form, json):
         print_json({"passages": [asdict(passage) for passage in found]})
         return
@@ -115,25 +128,23 @@ def search(
 @kb.command()
 def check(
     path: Annotated[Path, typer.Argument(metavar="FILE", help="A text, JSON or SARIF file.")],
+    against: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="The file or folder that it quotes: check quotations and places, too."),
+    ] = None,
     *,
     form: TextOrJson = Form.TEXT,
     json: Json = False,
 ) -> None:
     """Grade every identifier that a file cites; exit 1 if one is wrong."""
-    text = _text(path)
     with Graph.open(settings.load().graph) as graph:
-        verdicts = citations.examine(text, graph)
-    failed = [verdict for verdict in verdicts if verdict.failed]
-    grades = dict(sorted(Counter(verdict.grade for verdict in verdicts).items()))
+        report = checking.check(path, graph, against=against)
     if is_json(form, json):
-        rows = [_row(text, verdict) for verdict in verdicts]
-        print_json({"citations": rows, "grades": grades, "failed_per_100": _per_100(failed, verdicts)})
+        print_json(report.as_json())
     else:
-        for verdict in failed:
-            typer.echo(visible(_line(path, text, verdict=verdict)))
-        counts = ", ".join(f"{grade} {count}" for grade, count in grades.items())
-        typer.echo(f"{len(verdicts)} citations, {len(failed)} wrong" + (f" ({counts})" if counts else ""))
-    if failed:
+        for line in report.lines():
+            typer.echo(visible(line))
+    if report.failed:
         raise typer.Exit(_FOUND)
 
 
@@ -167,7 +178,9 @@ def _page(node: Node, aliases: tuple[str, ...], *, edges: tuple[Edge, ...]) -> I
     facts = (node.kind, node.abstraction, node.state, node.usage and f"mapping {node.usage.lower()}")
     yield f"{node.id}  {node.name}" + (f"  {node.name_zh}" if node.name_zh else "")
     yield "    " + " · ".join(filter(None, (*facts, f"{node.source} {node.version}", node.address)))
-    for label, text in (("", node.text), ("prevent: ", node.advice), ("also: ", ", ".join(aliases))):
+    written = dossiers.dossier(node.id)
+    told = [("", half.description) for half in (written.en, written.zh)] if written else [("", node.text)]
+    for label, text in (*told, ("prevent: ", node.advice), ("also: ", ", ".join(aliases))):
         if text:
             yield textwrap.indent(textwrap.fill(label + text, width() - 4), "    ")
     groups: dict[tuple[str, str], list[str]] = {}
@@ -179,44 +192,3 @@ def _page(node: Node, aliases: tuple[str, ...], *, edges: tuple[Edge, ...]) -> I
     for (arrow, kind), others in groups.items():
         more = f" … {len(others)} in all" if len(others) > _SHOWN_EDGES else ""
         yield f"  {arrow:<16} {kind:<9} {', '.join(others[:_SHOWN_EDGES])}{more}"
-
-
-def _row(text: str, verdict: citations.Verdict) -> dict[str, Any]:
-    line, column = _place(text, verdict.mention.start)
-    return {
-        "id": verdict.mention.id,
-        "line": line,
-        "column": column,
-        "grade": verdict.grade,
-        "name": verdict.name,
-        "version": verdict.version,
-        "reason": verdict.reason,
-        "replacement": verdict.replacement,
-    }
-
-
-def _line(path: Path, text: str, *, verdict: citations.Verdict) -> str:
-    line, column = _place(text, verdict.mention.start)
-    right = verdict.replacement or (verdict.name if verdict.grade == "H4" else "")
-    return f"{path}:{line}:{column}: {verdict.grade} {verdict.mention.id}: {verdict.reason}" + (
-        f"; right is {right}" if right else ""
-    )
-
-
-def _place(text: str, at: int) -> tuple[int, int]:
-    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-
-
-def _per_100(failed: list[citations.Verdict], verdicts: tuple[citations.Verdict, ...]) -> float:
-    return round(100 * len(failed) / len(verdicts), 1) if verdicts else 0.0
-
-
-def _text(path: Path) -> str:
-    try:
-        if path.stat().st_size > _MAX_FILE_BYTES:
-            raise UsageError("the file is larger than 50 MB", where=str(path))
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"cannot be read: {error.strerror}", where=str(path)) from error
-    except UnicodeDecodeError as error:
-        raise UsageError("is not UTF-8 text", where=str(path)) from error

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from casemate.chat.wire import Citation, Passage
+from casemate.cli.meaning import Meaning
 from casemate.errors import KnowledgeError
-from casemate.knowledge import citations, mentions
+from casemate.knowledge import citations, embed
+from casemate.knowledge.gate import mentions
 from casemate.knowledge.graph import Graph
 from casemate.knowledge.search import Search
 from casemate.settings import Settings
@@ -22,6 +24,7 @@ class Library:
 
     graph: Graph
     finder: Search
+    meaning: Meaning
 
     def search(self, text: str, limit: int) -> list[Passage]:
         """The passages that a text names by id or alias; if it names none, those nearest to it, best first."""
@@ -43,7 +46,8 @@ def open_library(settings: Settings) -> Library | NoLibrary:
         graph = Graph.open(settings.graph)
     except KnowledgeError as error:
         return NoLibrary(str(error))
-    return Library(graph, Search(graph))
+    meaning = Meaning(graph, embed.E5())
+    return Library(graph, Search(graph, meaning), meaning)
 
 
 @dataclass(frozen=True, slots=True)

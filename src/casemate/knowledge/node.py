@@ -1,4 +1,4 @@
-"""The words of the graph: Node, Edge, Alias, as frozen values."""
+"""The words of the graph: Node, Edition, Edge, Alias, Phrase, as frozen values."""
 
 from __future__ import annotations
 
@@ -19,14 +19,22 @@ class Kind(StrEnum):
     MITIGATION = "mitigation"
     RISK = "risk"
     CLAUSE = "clause"
+    REQUIREMENT = "requirement"
+    CONTROL = "control"
+    COUNTERMEASURE = "countermeasure"
+    DETECTION = "detection"
 
 
 class State(StrEnum):
-    """Whether its source still stands behind a node."""
+    """Whether its source still stands behind a node, in the newest version that the graph holds.
+
+    `gone`: only an older version has it.
+    """
 
     LIVE = "live"
     DEPRECATED = "deprecated"
     REVOKED = "revoked"
+    GONE = "gone"
 
 
 class EdgeKind(StrEnum):
@@ -48,7 +56,8 @@ class Node:
 
     `id` is canonical (`CWE-89`, `T1059.007`, `A03:2021`, `GDPR Art. 25(1)`). `usage` is the catalogue's word on mapping
     to a weakness (`Allowed`, `Allowed-with-Review`, `Discouraged`, `Prohibited`), `abstraction` its level (`Base`),
-    `advice` the first words of how to prevent it. Empty where the source says nothing.
+    `advice` the first words of how to prevent it. `version` is the newest that has the node, `described` the version
+    that `text` and `advice` are of. Empty where the source says nothing.
     """
 
     id: str
@@ -62,6 +71,7 @@ class Node:
     abstraction: str = ""
     usage: str = ""
     advice: str = ""
+    described: str = ""
 
     @property
     def address(self) -> str:
@@ -71,11 +81,23 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class Edition:
+    """What one version of a source calls a node, and whether it stands behind it."""
+
+    id: str
+    source: str
+    version: str
+    name: str
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
 class Edge:
     """A relation that can be cited: `start` `relation` `end`.
 
-    `support` names the vulnerabilities behind an `evidence` edge; `note` is the reason of a `curated` one and the rule
-    of a `derived` one.
+    `version` is the newest that has the edge; `former` if newer versions of its source no longer have it. `support`
+    names the vulnerabilities behind an `evidence` edge; `note` is the reason of a `curated` one and the rule of a
+    `derived` one.
     """
 
     start: str
@@ -86,6 +108,7 @@ class Edge:
     version: str
     support: tuple[str, ...] = ()
     note: str = ""
+    former: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +120,15 @@ class Alias:
     source: str
 
 
-Record = Node | Edge | Alias
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A sentence that somebody may use for a node without knowing its name; search matches questions against it."""
+
+    id: str
+    text: str
+
+
+Record = Node | Edge | Alias | Phrase
 """What an importer yields."""
 
 _ADDRESSES = {

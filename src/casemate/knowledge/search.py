@@ -1,6 +1,7 @@
-"""Search over the graph: exact ids and names first, then words and meaning, fused by rank.
+"""Search over the graph: exact ids and names first, then words and meaning.
 
-Fusion is reciprocal rank fusion (Cormack, Clarke, Büttcher 2009) with k = 60.
+Fusion adds bm25 and how far a node's closeness stands out, each with its weight. By ranks alone (reciprocal rank
+fusion) a clear match in words counts no more than a faint one; measured in decision 0007.
 """
 
 from __future__ import annotations
@@ -8,19 +9,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import chain
 from typing import Protocol
 
 from casemate.chat.wire import Passage
-from casemate.knowledge import mentions, passages, words
+from casemate.knowledge import passages, words
 from casemate.knowledge.curated import tables
+from casemate.knowledge.gate import mentions
 from casemate.knowledge.graph import Graph
 from casemate.knowledge.node import State
+from casemate.knowledge.spelling import Speller
 
-_K = 60
-_DEPTH = 40
+_DEPTH = 60
 """How many places of each ranking take part in the fusion."""
-_MEANING = 0.15
-"""Weight of meaning against words. Measured: more of it loses named things faster than it finds paraphrases."""
+_COMMON = 0.08
+"""A word of a larger share of the nodes is left out. Measured: 1 % more questions answered in a fifth less time."""
+_LEAST_WORDS = 4
+_STRENGTH = 0.05
+"""Weight of a point of bm25."""
+_STANDING = 0.02
+"""Weight of a standard deviation of closeness. Measured: from twice as much on, more questions are lost than found."""
 _KEPT = 512
 """How many passages stay in memory; together less than a megabyte."""
 _MAX_CHARS = 2000
@@ -30,8 +38,8 @@ _MAX_CHARS = 2000
 class Neighbours(Protocol):
     """Nearest nodes in meaning. `embed.Dense` is the real one."""
 
-    def nearest(self, text: str, limit: int) -> Sequence[str]:
-        """Ids of the nodes nearest to a text, nearest first."""
+    def nearest(self, text: str, limit: int) -> Sequence[tuple[str, float]]:
+        """Ids of the nodes nearest to a text, nearest first, each with how far it stands out."""
         ...
 
 
@@ -49,6 +57,8 @@ class Search:
         self._longest_term = max(map(len, graph.terms), default=0)
         self._cached = lru_cache(_KEPT)(self._read)
         self._longest_word = max(map(len, tables.glossary()), default=0)
+        self._speller = Speller(graph.vocabulary)
+        self._common = _COMMON * graph.searchable
 
     def search(self, text: str, limit: int = 5) -> list[Passage]:
         """The passages that bear on a text in either language, best first.
@@ -60,7 +70,9 @@ class Search:
         if len(scores) < limit:
             for id_, score in self._fused(text):
                 scores.setdefault(id_, score)
-        return [found for id_ in list(scores)[:limit] if (found := self._passage(id_, scores[id_]))]
+        chinese = words.has_han(text)
+        found = (self._passage(id_, scores[id_], chinese=chinese) for id_ in list(scores)[:limit])
+        return [passage for passage in found if passage]
 
     def _by_id(self, text: str) -> Iterable[str]:
         for mention in mentions.find(text):
@@ -78,33 +90,39 @@ class Search:
         return [self._graph.terms[match.term][0] for match in found]
 
     def _fused(self, text: str) -> list[tuple[str, float]]:
-        rankings: list[tuple[float, Sequence[str]]] = [(1.0, self._by_words(text))]
+        scores = {id_: strength * _STRENGTH for id_, strength in self._by_words(text)}
         if self._embedder is not None:
-            rankings.append((_MEANING, self._embedder.nearest(text, _DEPTH)))
-        scores: dict[str, float] = {}
-        for weight, ranking in rankings:
-            for rank, id_ in enumerate(ranking, 1):
-                scores[id_] = scores.get(id_, 0.0) + weight / (_K + rank)
-        best = sum(weight for weight, _ in rankings) / (_K + 1)
+            for id_, standing in self._embedder.nearest(text, _DEPTH):
+                scores[id_] = scores.get(id_, 0.0) + standing * _STANDING
         ranked = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
-        return [(id_, 0.99 * score / best) for id_, score in ranked]
+        return [(id_, score / (1 + score)) for id_, score in ranked]
 
-    def _by_words(self, text: str) -> tuple[str, ...]:
-        folded = words.fold(text)
-        english = words.latin(text)
-        for match in words.longest(folded, tables.glossary(), limit=self._longest_word):
-            english += words.latin(tables.glossary()[match.term])
-        terms = [f'"{word}"' for word in dict.fromkeys(english)]
-        terms += [f'pairs : "{pair}"' for pair in dict.fromkeys(words.pairs(text))]
+    def _by_words(self, text: str) -> tuple[tuple[str, float], ...]:
+        terms = [f'"{word}"' if word.isascii() else f'pairs : "{word}"' for word in self._telling(text)]
         return self._graph.passages(" OR ".join(terms), _DEPTH) if terms else ()
 
-    def _passage(self, id_: str, score: float) -> Passage | None:
-        found = self._cached(id_)
+    def _telling(self, text: str) -> list[str]:
+        """What is looked for: words, what was meant by mistyped ones, their English, pairs of Chinese; rarest first.
+
+        What many nodes have in common tells none apart and costs the most time; a few such words stay where there are
+        no others.
+        """
+        folded, latin = words.fold(text), words.latin(text)
+        meant = chain.from_iterable(map(self._speller.meant, latin))
+        glossary = tables.glossary()
+        matches = words.longest(folded, glossary, limit=self._longest_word)
+        english = chain.from_iterable(words.latin(glossary[match.term]) for match in matches)
+        counts = self._graph.vocabulary
+        found = sorted({*latin, *meant, *english, *words.pairs(text)}, key=lambda word: (counts.get(word, 0), word))
+        return [word for place, word in enumerate(found) if place < _LEAST_WORDS or counts.get(word, 0) <= self._common]
+
+    def _passage(self, id_: str, score: float, *, chinese: bool) -> Passage | None:
+        found = self._cached(id_, chinese=chinese)
         return replace(found, score=score) if found else None
 
-    def _read(self, id_: str) -> Passage | None:
+    def _read(self, id_: str, *, chinese: bool) -> Passage | None:
         node = self._graph.node(id_)
-        return passages.passage(node, self._graph, score=0.0) if node else None
+        return passages.passage(node, self._graph, score=0.0, chinese=chinese) if node else None
 
 
 def _weight(term: str) -> int:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
+from collections import Counter
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
-from casemate.knowledge import words
-from casemate.knowledge.node import Alias, Edge, Kind, Node, Record, State
+from casemate.knowledge import joins, words
+from casemate.knowledge.node import Alias, Edge, Kind, Node, Phrase, Record, State
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
 
-SEARCHABLE = frozenset({Kind.WEAKNESS, Kind.TECHNIQUE, Kind.TACTIC, Kind.MITIGATION, Kind.RISK})
+SEARCHABLE = frozenset({Kind.WEAKNESS, Kind.TECHNIQUE, Kind.TACTIC, Kind.MITIGATION, Kind.RISK, Kind.COUNTERMEASURE})
 """Kinds that text search returns; the others are found by id and along edges."""
 
 _SCHEMA = """
@@ -21,18 +24,24 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE node (
     id TEXT PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, source TEXT NOT NULL, version TEXT NOT NULL,
     text TEXT NOT NULL, name_zh TEXT NOT NULL, state TEXT NOT NULL, abstraction TEXT NOT NULL, usage TEXT NOT NULL,
-    advice TEXT NOT NULL
+    advice TEXT NOT NULL, described TEXT NOT NULL
 );
+CREATE TABLE edition (
+    id TEXT NOT NULL, source TEXT NOT NULL, version TEXT NOT NULL, name TEXT NOT NULL, state TEXT NOT NULL,
+    PRIMARY KEY (id, source, version)
+) WITHOUT ROWID;
 CREATE TABLE edge (
     start TEXT NOT NULL, relation TEXT NOT NULL, "end" TEXT NOT NULL, kind TEXT NOT NULL, source TEXT NOT NULL,
-    version TEXT NOT NULL, support TEXT NOT NULL, note TEXT NOT NULL,
+    version TEXT NOT NULL, support TEXT NOT NULL, note TEXT NOT NULL, former INTEGER NOT NULL,
     PRIMARY KEY (start, relation, "end", kind, source)
 ) WITHOUT ROWID;
 CREATE TABLE alias (
     folded TEXT NOT NULL, id TEXT NOT NULL, term TEXT NOT NULL, source TEXT NOT NULL, PRIMARY KEY (folded, id)
 );
+CREATE TABLE phrase (id TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, text));
+CREATE TABLE word (word TEXT PRIMARY KEY, nodes INTEGER NOT NULL) WITHOUT ROWID;
 CREATE VIRTUAL TABLE passage USING fts5 (
-    id UNINDEXED, name, text, aliases, pairs, examples, tokenize = 'porter unicode61'
+    id UNINDEXED, name, text, aliases, pairs, examples, said, tokenize = 'porter unicode61'
 );
 """
 
@@ -41,47 +50,68 @@ CREATE INDEX edge_end ON edge ("end");
 CREATE INDEX alias_id ON alias (id);
 """
 
-_RANK = "bm25(0, 6.0, 1.0, 4.0, 4.0, 1.0)"
-"""Weights of the passage table's columns: id, name, text, aliases, pairs, examples."""
+_RANK = "bm25(0, 6.0, 1.0, 4.0, 4.0, 1.0, 3.0)"
+"""Weights of the passage table's columns: id, name, text, aliases, pairs, examples, said."""
 _EXAMPLES = """
-    SELECT node.text FROM edge JOIN node ON node.id = edge."end" WHERE start = ? AND relation = 'observed-in'
+    SELECT node.text FROM edge JOIN node ON node.id = edge."end"
+    WHERE start = ? AND relation = 'observed-in' AND edge.source = 'CWE'
 """
 
 _DROP_DANGLING = (
     'DELETE FROM edge WHERE start NOT IN (SELECT id FROM node) OR "end" NOT IN (SELECT id FROM node)',
     "DELETE FROM alias WHERE id NOT IN (SELECT id FROM node)",
+    "DELETE FROM phrase WHERE id NOT IN (SELECT id FROM node)",
 )
 
 
 class Writer:
-    """Takes records in any order; `finish` drops what dangles, indexes, and seals the file."""
+    """Takes records in any order; `finish` joins, drops what dangles, indexes, and seals the file.
+
+    Of two versions of a node the newer one's facts count; a text that only the older one has is kept and marked as its.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self._nodes: dict[str, Node] = {}
+        self._edges: dict[tuple[str, str, str, str, str], Edge] = {}
         connection.executescript(_SCHEMA)
 
     def add(self, record: Record) -> None:
-        """Store one record; of two with the same key the first wins."""
+        """Store one record. Of two with the same key the newer version counts; of equal versions the first."""
         match record:
             case Node():
-                self._insert("node", record.id, record.kind, record.name, record.source, record.version, record.text,
-                             record.name_zh, record.state, record.abstraction, record.usage, record.advice)  # fmt: skip
+                self._insert("edition", record.id, record.source, record.version, record.name, record.state)
+                known = self._nodes.get(record.id)
+                self._nodes[record.id] = record if known is None else _merged(known, record)
             case Edge():
-                self._insert("edge", record.start, record.relation, record.end, record.kind, record.source,
-                             record.version, ",".join(record.support), record.note)  # fmt: skip
+                key = (record.start, record.relation, record.end, record.kind, record.source)
+                twin = self._edges.get(key)
+                if twin is None or recency(record.version) > recency(twin.version):
+                    self._edges[key] = record
             case Alias():
                 self._insert("alias", words.fold(record.term), record.id, record.term, record.source)
+            case Phrase():
+                self._insert("phrase", record.id, record.text)
 
     def finish(self, digest: str) -> tuple[int, int, int, int]:
         """Seal the file under the digest of its sources; gives the numbers of nodes, edges, aliases, drops."""
+        nodes = joins.retired(self._nodes, recency)
+        for node in nodes.values():
+            self._insert("node", node.id, node.kind, node.name, node.source, node.version, node.text, node.name_zh,
+                         node.state, node.abstraction, node.usage, node.advice, node.described)  # fmt: skip
+        for edge in joins.joined(nodes, self._edges.values(), recency=recency):
+            self._insert("edge", edge.start, edge.relation, edge.end, edge.kind, edge.source, edge.version,
+                         ",".join(edge.support), edge.note, str(int(edge.former)))  # fmt: skip
         dropped = sum(self._connection.execute(statement).rowcount for statement in _DROP_DANGLING)
         self._connection.executescript(_INDEXES)
         self._index()
-        counts = tuple(
+        return self._seal(digest, dropped)
+
+    def _seal(self, digest: str, dropped: int) -> tuple[int, int, int, int]:
+        nodes, edges, aliases = (
             self._connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608 - our own names
             for table in ("node", "edge", "alias")
         )
-        nodes, edges, aliases = counts
         report = f"{nodes},{edges},{aliases},{dropped}"
         for key, value in (("schema", SCHEMA_VERSION), ("digest", digest), ("report", report)):
             self._insert("meta", key, value)
@@ -99,13 +129,27 @@ class Writer:
             f"SELECT id, name, name_zh, text FROM node WHERE state = ? AND kind IN ({kinds})",  # noqa: S608 - our own words
             (State.LIVE,),
         ).fetchall()
+        used: Counter[str] = Counter()
         for id_, name, name_zh, text in live:
-            terms = [row[0] for row in self._connection.execute("SELECT term FROM alias WHERE id = ?", (id_,))]
-            pairs = " ".join(pair for term in (name_zh, *terms) for pair in words.pairs(term))
-            examples = " ".join(row[0] for row in self._connection.execute(_EXAMPLES, (id_,)))
-            self._insert("passage", id_, name, text, " ".join(terms), pairs, examples)
+            terms = self._column("SELECT term FROM alias WHERE id = ?", id_)
+            said = self._column("SELECT text FROM phrase WHERE id = ?", id_)
+            pairs = " ".join(pair for term in (name_zh, *terms, *said) for pair in words.pairs(term))
+            examples = " ".join(self._column(_EXAMPLES, id_))
+            self._insert("passage", id_, name, text, " ".join(terms), pairs, examples, " ".join(said))
+            used.update({word for part in (name, text, *terms, *said) for word in words.latin(part)})
+            used.update(set(pairs.split()))
+        for word, count in sorted(used.items()):
+            self._insert("word", word, str(count))
         self._connection.execute("INSERT INTO passage (passage) VALUES ('optimize')")
         self._connection.execute("INSERT INTO passage (passage, rank) VALUES ('rank', ?)", (_RANK,))
+
+    def _column(self, statement: str, id_: str) -> list[str]:
+        return [row[0] for row in self._connection.execute(statement, (id_,))]
+
+
+def recency(version: str) -> tuple[int, ...]:
+    """A version or date as what orders it: `4.19.1` is newer than `4.2`."""
+    return tuple(map(int, re.findall(r"\d+", version)))
 
 
 def report_of(path: Path, digest: str) -> tuple[int, int, int, int] | None:
@@ -121,3 +165,31 @@ def report_of(path: Path, digest: str) -> tuple[int, int, int, int] | None:
         return None
     nodes, edges, aliases, dropped = map(int, meta["report"].split(","))
     return nodes, edges, aliases, dropped
+
+
+def _merged(known: Node, other: Node) -> Node:
+    """One node of two that carry the same id: the newer one's facts, and the newest text.
+
+    A text of a name that has no word in common with the newer one is of another thing, and is not lent.
+    """
+    newer, older = known, other
+    unnamed = known.name == known.id != other.name
+    if unnamed or (known.source == other.source and recency(other.version) > recency(known.version)):
+        newer, older = other, known
+    alike = older.name in (newer.name, older.id) or set(words.latin(newer.name)) & set(words.latin(older.name))
+    told = max((newer, older), key=_telling) if alike else newer
+    of = told.described or told.version
+    return replace(
+        newer,
+        text=told.text,
+        advice=told.advice or newer.advice,
+        described=of if told.text and of != newer.version else "",
+        name_zh=newer.name_zh or older.name_zh,
+        abstraction=newer.abstraction or older.abstraction,
+        usage=newer.usage or older.usage,
+    )
+
+
+def _telling(node: Node) -> tuple[bool, tuple[int, ...], int]:
+    """Which of two texts to keep: the newest, of equal ones the longest."""
+    return bool(node.text), recency(node.described or node.version), len(node.text)

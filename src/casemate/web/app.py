@@ -35,8 +35,8 @@ _BACKLOG = 512
 def application(services: Services) -> App:
     """The whole web application.
 
-    `/` and `/report` are pages, `/v1/…` is the OpenAI API, `/healthz` says that this process lives, `/readyz` that the
-    engine made a real token.
+    `/`, `/report` and `/graph…` are pages, `/v1/…` is the OpenAI API, `/healthz` says that this process lives,
+    `/readyz` that the engine made a real token.
     """
     pages, api = console(services), OpenAI(services)
 

@@ -1,4 +1,4 @@
-"""The pages: a start page with chat and the latest audit, and that audit's full report."""
+"""The pages: a start page with chat and the latest audit, that audit's full report, and those of the graph."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from casemate.engine.interface import Ready
 from casemate.finding import Severity
 from casemate.report import html
 from casemate.report.visible import visible
+from casemate.web.atlas import pages as atlas
 from casemate.web.replies import App
 from casemate.web.services import AuditReport, Services
 from casemate.web.texts import LANGUAGES, TEXTS, language
@@ -66,8 +67,8 @@ def console(services: Services) -> App:
         return HTMLResponse(latest.html, headers={"Content-Security-Policy": html.policy()})
 
     static = StaticFiles(directory=_HERE / "static")
-    routes = [Route("/", start), Route("/report", report), Mount("/static", static)]
-    return ExceptionMiddleware(Router(routes))
+    graph = atlas.routes(services.graph, environment)
+    return ExceptionMiddleware(Router([Route("/", start), Route("/report", report), *graph, Mount("/static", static)]))
 
 
 def _summary(report: AuditReport | None) -> Mapping[str, Any] | None:

@@ -10,6 +10,7 @@ from casemate.chat.model import ChatModel
 from casemate.engine.interface import Ready, Starting
 from casemate.gateway.admission import Admission
 from casemate.gateway.pipeline import Checker, Step
+from casemate.web.atlas.lending import Lender, no_graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Services:
     (None: there is no graph) runs for requests that ask for it, and then `checker` has the last word. `note` is shown
     beside the model's name: a step down, say. `local` is whether the engine runs on this machine; where it does not,
     the page says that questions go to it, and `note` must name it and its address. `report` gives the latest audit at
-    each call, in a thread: it may block.
+    each call, in a thread: it may block. `graph` lends the graph to its pages, in threads too.
     """
 
     model: ChatModel
@@ -47,3 +48,4 @@ class Services:
     note: str = ""
     local: bool = True
     report: Callable[[], AuditReport | None] = no_report
+    graph: Lender = no_graph

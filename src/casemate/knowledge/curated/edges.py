@@ -1,39 +1,38 @@
-"""The curated tables as graph records: clauses, patterns, techniques with their reasons and evidence, aliases."""
+"""The curated tables as graph records: clauses and techniques with their reasons, successors, names, dossiers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from casemate.knowledge.curated import tables
-from casemate.knowledge.node import Alias, Edge, EdgeKind, Kind, Node, Record, State
+from casemate.knowledge.curated import dossiers, tables
+from casemate.knowledge.node import Alias, Edge, EdgeKind, Kind, Node, Phrase, Record
 
 CURATED = "curated"
 _EDITION = "1"
-_KEV = ("CISA KEV, CTID mappings", "2025-08-25, 2025-07-28")
-_CAPEC = ("CAPEC", "3.9")
 
 
 def read() -> Iterator[Record]:
     """Everything that our own tables add to the official sources."""
-    yield from _patterns()
     yield from _clauses()
-    for row in tables.technique_rows():
-        yield Edge(row.cwe, "enables", row.technique, EdgeKind.CURATED, CURATED, _EDITION, note=row.reason)
-    for counted in tables.evidence():
-        yield from _evidence(counted)
+    for step in tables.technique_rows():
+        yield Edge(step.cwe, "enables", step.technique, EdgeKind.CURATED, CURATED, _EDITION, note=step.reason)
+    for cwe, id_, reason in tables.bridges():
+        yield Edge(cwe, "touches", id_, EdgeKind.CURATED, CURATED, _EDITION, note=reason)
+    for left, successor, reason in tables.successors():
+        yield Edge(left, "replaced-by", successor, EdgeKind.CURATED, CURATED, _EDITION, note=reason)
     for term, id_ in tables.aliases():
         yield Alias(term, id_, CURATED)
+    for id_, name in tables.names_zh().items():
+        yield Alias(name, id_, CURATED)
+    for id_, text in tables.said():
+        yield Phrase(id_, text)
+    for dossier in dossiers.every():
+        yield from _dossier(dossier)
 
 
 def clause_id(framework: str, clause: str) -> str:
     """The graph's id of a clause: `GDPR Art. 25(1)`."""
     return f"{framework} {clause}"
-
-
-def _patterns() -> Iterator[Node]:
-    for id_, name, status in tables.patterns():
-        state = State.DEPRECATED if status == "Deprecated" else State.LIVE
-        yield Node(id_, Kind.PATTERN, name, *_CAPEC, state=state)
 
 
 def _clauses() -> Iterator[Record]:
@@ -45,11 +44,12 @@ def _clauses() -> Iterator[Record]:
             yield Edge(cwe, "touches", id_, EdgeKind.CURATED, CURATED, _EDITION)
 
 
-def _evidence(row: tables.EvidenceRow) -> Iterator[Record]:
-    if row.cves:
-        for cve in row.cves:
-            yield Node(cve, Kind.VULNERABILITY, cve, *_KEV)
-        counts = f"way in {row.exploitation}, first effect {row.primary_impact}, second effect {row.secondary_impact}"
-        yield Edge(row.cwe, "enables", row.technique, EdgeKind.EVIDENCE, *_KEV, support=row.cves, note=counts)
-    if row.capec_path:
-        yield Edge(row.cwe, "enables", row.technique, EdgeKind.DERIVED, *_CAPEC, note=f"through {row.capec_path}")
+def _dossier(dossier: dossiers.Dossier) -> Iterator[Record]:
+    for half in (dossier.zh, dossier.en):
+        for term in half.aliases:
+            yield Alias(term, dossier.cwe, CURATED)
+        for text in (*half.symptoms, half.description, *half.triggers):
+            yield Phrase(dossier.cwe, text)
+    for cve in dossier.cves:
+        yield Node(cve.id, Kind.VULNERABILITY, cve.id, CURATED, _EDITION, text=cve.what_en)
+        yield Edge(dossier.cwe, "observed-in", cve.id, EdgeKind.CURATED, CURATED, _EDITION, support=(cve.id,))

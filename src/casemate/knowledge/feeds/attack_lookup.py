@@ -10,53 +10,67 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from casemate.errors import KnowledgeError
-from casemate.knowledge.curated import tables
+from casemate.knowledge.feeds import packed, stix
+from casemate.knowledge.feeds.fields import Fields
 from casemate.knowledge.feeds.streams import json_array, json_head
 from casemate.knowledge.node import Edge, EdgeKind, Kind, Node, Record, State
+from casemate.knowledge.tsv import FACTS, rows
 
 SOURCE = "ATT&CK"
 
-_TECHNIQUE = re.compile(r"T\d{4}(\.\d{3})?\Z")
-_MITIGATION = re.compile(r"M\d{4}\Z")
+_OPENING = "attack-patterns"
+_SHAPES = {Kind.TECHNIQUE: stix.TECHNIQUE, Kind.MITIGATION: stix.MITIGATION}
+_ALWAYS = ("stix_id", "description", "revoked", "deprecated")
 _VERSION = re.compile(r"enterprise-attack-(\d+\.\d+)\.json\Z")
-_RELATIONS = {"subtechnique-of": "child-of", "mitigates": "mitigates", "revoked-by": "replaced-by"}
-_CITATION = re.compile(r"\s*\(Citation: [^)]*\)|\s*\(Citation: [^)]*$")
-_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_TACTICS_OF = "18.1"
+"""The version whose tactics the look-up files name; later ones come as STIX."""
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """The three files, all of one version."""
+    """The three files, all of one version; `beside` finds them by the first one's name."""
 
     techniques: Path
     mitigations: Path
     relationships: Path
 
+    @classmethod
+    def beside(cls, techniques: Path) -> Files:
+        """The files that lie beside the one of techniques and are named after it."""
+        others = (
+            techniques.with_name(techniques.name.replace(_OPENING, kind)) for kind in ("mitigations", "relationships")
+        )
+        return cls(techniques, *others)
 
-def read(files: Files) -> Iterator[Record]:
+
+def recognises(path: Path) -> bool:
+    """Whether a file is the one of techniques."""
+    return path.name.endswith(f"{_OPENING}.json") and '"_metadata"' in packed.head(path)
+
+
+def read(path: Path) -> Iterator[Record]:
     """Tactics, techniques, mitigations, and the edges among them; revoked ones too, with their successor.
 
     Raises:
         KnowledgeError: a file is damaged, is another's, or they are of different versions; names line or object.
     """
+    files = Files.beside(path)
     version = _version(files)
     names: dict[str, str] = {}
-    tactics = {tactic.shortname: tactic.id for tactic in tables.tactics()}
-    for tactic in tables.tactics():
-        yield Node(tactic.id, Kind.TACTIC, tactic.name, SOURCE, version, name_zh=tactic.name_zh)
-    for entry in json_array(files.techniques, "attack_patterns"):
-        node = _node(files.techniques, entry, shape=_TECHNIQUE, version=version)
-        if node:
-            names[entry["stix_id"]] = node.id
+    tactics = {row["shortname"]: row["id"] for row in rows(FACTS, "tactics.tsv")}
+    for row in rows(FACTS, "tactics.tsv"):
+        if row["version"] == _TACTICS_OF:
+            yield Node(row["id"], Kind.TACTIC, row["name"], SOURCE, version, name_zh=row["name_zh"])
+    for entry in _entries(files.techniques, "attack_patterns"):
+        if node := _node(entry, Kind.TECHNIQUE, version=version):
+            names[entry.text("stix_id")] = node.id
             yield node
-            yield from _achieves(files.techniques, entry, node=node, tactics=tactics)
-    for entry in json_array(files.mitigations, "mitigations"):
-        node = _node(files.mitigations, entry, shape=_MITIGATION, version=version)
-        if node:
-            names[entry["stix_id"]] = node.id
+            yield from _achieves(entry, node, tactics=tactics)
+    for entry in _entries(files.mitigations, "mitigations"):
+        if node := _node(entry, Kind.MITIGATION, version=version):
+            names[entry.text("stix_id")] = node.id
             yield node
     yield from _edges(files.relationships, names, version=version)
 
@@ -88,45 +102,38 @@ def _version_of(path: Path, kind: str) -> str:
     return match[1]
 
 
-def _node(path: Path, entry: dict[str, Any], *, shape: re.Pattern[str], version: str) -> Node | None:
+def _entries(path: Path, key: str) -> Iterator[Fields]:
+    for values in json_array(path, key):
+        names = (values.get("external_id"), values.get("stix_id"))
+        yield Fields(values, str(path), next((name for name in names if isinstance(name, str) and name), "an object"))
+
+
+def _node(entry: Fields, kind: Kind, *, version: str) -> Node | None:
     """The node of an entry; None for an old mitigation that carries a technique's id."""
-    try:
-        id_, name, text = entry["external_id"], entry["name"], entry["description"]
-        revoked, deprecated = bool(entry["revoked"]), bool(entry["deprecated"])
-        entry["stix_id"]
-    except KeyError as error:
-        raise _lacking(path, entry, error=error) from error
-    if not shape.match(id_):
+    id_, name = entry.text("external_id"), entry.text("name")
+    for key in _ALWAYS:
+        if key not in entry.values:
+            raise entry.lacks(key)
+    if not _SHAPES[kind].match(id_):
         return None
-    state = State.REVOKED if revoked else State.DEPRECATED if deprecated else State.LIVE
-    kind = Kind.MITIGATION if shape is _MITIGATION else Kind.TECHNIQUE
-    return Node(id_, kind, name, SOURCE, version, text=_plain(text), state=state)
+    state = State.LIVE
+    if entry.flag("revoked"):
+        state = State.REVOKED
+    elif entry.flag("deprecated"):
+        state = State.DEPRECATED
+    return Node(id_, kind, name, SOURCE, version, text=stix.plain(entry.said("description")), state=state)
 
 
-def _achieves(path: Path, entry: dict[str, Any], *, node: Node, tactics: dict[str, str]) -> Iterator[Edge]:
-    if node.state is not State.LIVE:
-        return
-    for shortname in entry.get("tactics", ()):
+def _achieves(entry: Fields, node: Node, *, tactics: dict[str, str]) -> Iterator[Edge]:
+    for shortname in entry.texts("tactics") if node.state is State.LIVE else ():
         if shortname not in tactics:
-            raise KnowledgeError(f"{node.id} names an unknown tactic {shortname!r}", where=str(path))
+            raise entry.complaint(f"names an unknown tactic {shortname!r}")
         yield Edge(node.id, "achieves", tactics[shortname], EdgeKind.OFFICIAL, SOURCE, node.version)
 
 
 def _edges(path: Path, names: dict[str, str], *, version: str) -> Iterator[Edge]:
-    for entry in json_array(path, "relationships"):
-        try:
-            relation = _RELATIONS.get(entry["relationship_type"])
-            start, end = names.get(entry["source_ref"]), names.get(entry["target_ref"])
-        except KeyError as error:
-            raise _lacking(path, entry, error=error) from error
+    for entry in _entries(path, "relationships"):
+        relation = stix.RELATIONS.get(entry.text("relationship_type"))
+        start, end = names.get(entry.text("source_ref")), names.get(entry.text("target_ref"))
         if relation and start and end:
             yield Edge(start, relation, end, EdgeKind.OFFICIAL, SOURCE, version)
-
-
-def _lacking(path: Path, entry: dict[str, Any], *, error: KeyError) -> KnowledgeError:
-    name = entry.get("external_id") or entry.get("stix_id") or "an object"
-    return KnowledgeError(f"{name} lacks {error.args[0]!r}", where=str(path), remedy="casemate fetch attack")
-
-
-def _plain(text: str) -> str:
-    return " ".join(_LINK.sub(r"\1", _CITATION.sub("", text)).split())

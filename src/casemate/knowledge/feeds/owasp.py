@@ -1,12 +1,11 @@
-"""OWASP Top 10: 2021 as the CWE list's own view 1344 has it, 2025 from our table of ids (https://owasp.org/Top10/)."""
+"""OWASP Top 10 of 2021, as the CWE list's own view 1344 has it (https://owasp.org/Top10/)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 
-from casemate.knowledge.curated import tables
-from casemate.knowledge.node import Alias, Edge, EdgeKind, Kind, Node, Record
+from casemate.knowledge.node import Edge, EdgeKind, Kind, Node, Record
 
 SOURCE = "OWASP Top 10"
 
@@ -27,12 +26,3 @@ def top_ten_2021(records: Iterable[Record]) -> Iterator[Record]:
                 yield Edge(risk.id, "has-member", record.end, EdgeKind.OFFICIAL, record.source, record.version)
             case _:
                 pass
-
-
-def top_ten_2025() -> Iterator[Record]:
-    """The ten risks of 2025 with their weaknesses."""
-    for risk in tables.risks():
-        yield Node(risk.id, Kind.RISK, risk.name, SOURCE, "2025", name_zh=risk.name_zh)
-        yield Alias(risk.name_zh, risk.id, "curated")
-        for weakness in risk.weaknesses:
-            yield Edge(risk.id, "has-member", weakness, EdgeKind.OFFICIAL, SOURCE, "2025")

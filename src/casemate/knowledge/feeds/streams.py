@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections import deque
@@ -12,10 +13,8 @@ from typing import Any
 from xml.etree import ElementTree as ET  # doctypes are refused below, so no entity is ever declared
 
 from casemate.errors import KnowledgeError
-
-_CHUNK_BYTES = 1 << 16
-_MAX_OBJECT_CHARS = 1 << 20
-_REMEDY = "fetch it again: casemate fetch"
+from casemate.knowledge.feeds import packed
+from casemate.knowledge.feeds.window import CHUNK, MAX_CHARS, Window
 
 
 def xml_records(path: Path, wanted: Collection[str]) -> Iterator[ET.Element]:
@@ -27,15 +26,13 @@ def xml_records(path: Path, wanted: Collection[str]) -> Iterator[ET.Element]:
     catcher = _Catcher(path, wanted)
     parser = ET.XMLParser(target=catcher)  # noqa: S314 - the catcher refuses every document type
     try:
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK_BYTES):
+        with packed.opened(path, suffix=".xml") as file:
+            while chunk := file.read(CHUNK):
                 parser.feed(chunk)
                 yield from catcher.take()
         parser.close()
-    except ET.ParseError as error:
-        raise KnowledgeError(f"not well-formed XML, {error}", where=str(path), remedy=_REMEDY) from error
-    except OSError as error:
-        raise unreadable(path, error) from error
+    except (ET.ParseError, LookupError, ValueError) as error:  # the latter two: an encoding that nobody knows
+        raise KnowledgeError(f"not well-formed XML, {error}", where=str(path), remedy=packed.REMEDY) from error
     yield from catcher.take()
 
 
@@ -49,11 +46,11 @@ def json_head(path: Path, key: str) -> dict[str, Any]:
         head = next(chunks, "")
     match = re.search(rf'"{re.escape(key)}"\s*:\s*(?={{)', head)
     if not match:
-        raise KnowledgeError(f"has no {key!r} object at its head", where=str(path), remedy=_REMEDY)
+        raise KnowledgeError(f"has no {key!r} object at its head", where=str(path), remedy=packed.REMEDY)
     try:
         value, _ = json.JSONDecoder().raw_decode(head, match.end())
-    except json.JSONDecodeError as error:
-        raise KnowledgeError(f"{key!r} is not JSON", where=f"{path}:{error.lineno}", remedy=_REMEDY) from error
+    except (ValueError, RecursionError) as error:
+        raise KnowledgeError(f"{key!r} is not JSON", where=str(path), remedy=packed.REMEDY) from error
     return dict(value)
 
 
@@ -61,18 +58,68 @@ def json_array(path: Path, key: str) -> Iterator[dict[str, Any]]:
     """The objects of the array under `key`, one at a time.
 
     Raises:
+        KnowledgeError: the file cannot be read, has no object there, or one is damaged; names the line where it begins.
+    """
+    empty = True
+    for name, value in json_records(path, {key}):
+        if name == key:
+            empty = False
+            yield value
+    if empty:
+        raise KnowledgeError(f"has no objects in an array {key!r}", where=str(path), remedy=packed.REMEDY)
+
+
+def json_records(path: Path, keys: Collection[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every object of a JSON file of any layout, one at a time, with the key of the array that it stands in.
+
+    The file is one object, one array, or lines of objects. In an object, the arrays under `keys` are read one object
+    at a time; what else it has follows as one object under the key `""`, as do the objects of the other layouts.
+
+    Raises:
         KnowledgeError: the file cannot be read, or an object is damaged; names the line where it begins.
     """
     with _text(path) as chunks:
-        reader = _ArrayReader(path, chunks)
-        reader.enter(key)
-        while (value := reader.next_object()) is not None:
-            yield value
+        window = Window(path, chunks)
+        while opening := window.peek():
+            if opening == "[":
+                yield from (("", value) for value in _elements(window))
+            elif opening == "{":
+                short = window.at_hand(without=keys)
+                yield from _members(window, keys) if short is None else (("", short),)
+            else:
+                raise window.damaged()
 
 
-def unreadable(path: Path, error: OSError) -> KnowledgeError:
-    """The one-line form of a file that cannot be opened."""
-    return KnowledgeError(f"cannot be read: {error.strerror}", where=str(path), remedy=_REMEDY)
+def _elements(window: Window) -> Iterator[dict[str, Any]]:
+    window.take("[")
+    separator = window.take("]") if window.peek() == "]" else ","
+    while separator == ",":
+        if window.peek() != "{":
+            raise window.damaged()
+        yield window.value()
+        separator = window.take(",]")
+
+
+def _members(window: Window, keys: Collection[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    start, streamed = window.taken, 0
+    rest = window.begin()
+    window.take("{")
+    separator = window.take("}") if window.peek() == "}" else ","
+    while separator == ",":
+        key = window.name()
+        if key in keys and window.peek() == "[":
+            before, began = window.taken, window.end()
+            yield from ((key, value) for value in _elements(window))
+            window.begin(rest, line=began)
+            streamed += window.taken - before
+        else:
+            rest[key] = window.value()
+        if window.taken - start - streamed > MAX_CHARS:
+            raise window.damaged()
+        separator = window.take(",}")
+    window.end()
+    if rest or not streamed:
+        yield "", rest
 
 
 class _Catcher:
@@ -84,6 +131,7 @@ class _Catcher:
         self._ready: deque[ET.Element] = deque()
         self._builder: ET.TreeBuilder | None = None
         self._depth = 0
+        self._chars = 0
         self._begun = False
 
     def take(self) -> Iterator[ET.Element]:
@@ -100,12 +148,15 @@ class _Catcher:
             self._ready.append(ET.Element(tag, attributes))
         elif self._builder is None and tag in self._wanted:
             self._builder = ET.TreeBuilder()
+            self._chars = 0
         if self._builder is not None:
             self._depth += 1
+            self._weigh(len(tag))
             self._builder.start(tag, attributes)
 
     def data(self, text: str) -> None:
         if self._builder is not None:
+            self._weigh(len(text))
             self._builder.data(text)
 
     def end(self, tag: str) -> None:
@@ -120,69 +171,18 @@ class _Catcher:
     def close(self) -> None:
         """Nothing is left to build: the parser itself has checked that every element ended."""
 
-
-class _ArrayReader:
-    """Decodes one object after another from a growing and shrinking window of text."""
-
-    def __init__(self, path: Path, chunks: Iterator[str]) -> None:
-        self._path = path
-        self._chunks = chunks
-        self._window = ""
-        self._line = 1
-        self._decode = json.JSONDecoder().raw_decode
-
-    def enter(self, key: str) -> None:
-        """Move behind the bracket that opens the array."""
-        opening = re.compile(rf'"{re.escape(key)}"\s*:\s*\[')
-        while not (match := opening.search(self._window)):
-            if len(self._window) > _MAX_OBJECT_CHARS or not self._grow():
-                raise KnowledgeError(f"has no array {key!r}", where=str(self._path), remedy=_REMEDY)
-        self._drop(match.end())
-
-    def next_object(self) -> dict[str, Any] | None:
-        """The next object; None behind the last."""
-        self._skip_separators()
-        if self._window.startswith("]"):
-            return None
-        while True:
-            try:
-                value, end = self._decode(self._window)
-            except json.JSONDecodeError as error:
-                if len(self._window) > _MAX_OBJECT_CHARS or not self._grow():
-                    raise self._damaged() from error
-                continue
-            if not isinstance(value, dict):
-                raise self._damaged()
-            self._drop(end)
-            return value
-
-    def _skip_separators(self) -> None:
-        while True:
-            rest = self._window.lstrip(" \t\r\n,")
-            self._drop(len(self._window) - len(rest))
-            if self._window or not self._grow():
-                return
-
-    def _grow(self) -> bool:
-        chunk = next(self._chunks, "")
-        self._window += chunk
-        return bool(chunk)
-
-    def _drop(self, count: int) -> None:
-        self._line += self._window.count("\n", 0, count)
-        self._window = self._window[count:]
-
-    def _damaged(self) -> KnowledgeError:
-        return KnowledgeError("holds a damaged object", where=f"{self._path}:{self._line}", remedy=_REMEDY)
+    def _weigh(self, chars: int) -> None:
+        self._chars += chars
+        if self._chars > MAX_CHARS:
+            raise KnowledgeError("holds an entry that is larger than any official one", where=str(self._path))
 
 
 @contextmanager
 def _text(path: Path) -> Iterator[Iterator[str]]:
     """Chunks of a UTF-8 file, which is closed at the end of the block."""
     try:
-        with path.open(encoding="utf-8") as file:
-            yield iter(lambda: file.read(_CHUNK_BYTES), "")
-    except OSError as error:
-        raise unreadable(path, error) from error
+        with packed.opened(path, suffix=".json") as file:
+            text = io.TextIOWrapper(file, encoding="utf-8-sig")
+            yield iter(lambda: text.read(CHUNK), "")
     except UnicodeDecodeError as error:
-        raise KnowledgeError("is not UTF-8 text", where=str(path), remedy=_REMEDY) from error
+        raise KnowledgeError("is not UTF-8 text", where=str(path), remedy=packed.REMEDY) from error

@@ -1,0 +1,193 @@
+"""Checks what a text quotes from its material: E1, a quotation that is not there; E2, a place that is wrong. Pure.
+
+Only what is plainly a quotation counts: words in backticks or quotation marks of a sentence that does not advise, and
+code fences that name their place. A single word is a name, not a quotation.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from casemate.knowledge.gate.mentions import Mention, find
+
+_FILE = r"(?:[\w@+-][\w@.+-]*/)*[\w@+-][\w@.+-]*\.[A-Za-z][A-Za-z0-9]{0,9}"
+_WHOLE_FILE = re.compile(_FILE)
+_PLACE = re.compile(
+    rf"""
+    (?<![\w/.\\@+-])(?P<file>{_FILE})
+    (?: :(?P<colon>\d{{1,7}})(?:-(?P<until>\d{{1,7}}))?(?::\d+)?
+      | \#L(?P<anchor>\d{{1,7}})
+      | `?[,，]?\s*\(?(?:at\s+)?lines?\s+(?P<line>\d{{1,7}})
+      | `?\s*的?第\s*(?P<zh>\d{{1,7}})\s*行)(?![\w.]\d)
+  | \b[Ll]ines?\s+(?P<line2>\d{{1,7}})(?:\s*[-–]\s*(?P<until2>\d{{1,7}}))?\s+(?:of|in)\s+`?(?P<file2>{_FILE})
+  | \b(?:[Ee]vents?|[Rr]ecords?|[Ee]ntry)\s*(?:\#|no\.?\s*|number\s+)\s*(?P<event>\d{{1,9}})\b
+  | (?:EventRecordID|RecordNumber|record_id)\s*[:=]?\s*(?P<record>\d{{1,9}})\b
+  | 第\s*(?P<event_zh>\d{{1,9}})\s*(?:条|个)(?:事件|记录|日志)
+    """,
+    re.VERBOSE,
+)
+_RECORD = re.compile(r"(?:EventRecordID|RecordNumber|record_id|recordId)\W{1,4}(\d{1,9})")
+_QUOTE = re.compile(
+    r"`(?P<tick>[^`\n]{2,400})`|“(?P<curly>[^”\n]{2,400})”|\"(?P<plain>[^\"\n]{2,400})\"|「(?P<corner>[^」\n]{2,400})」"
+)
+_QUOTES = re.compile(
+    r"\b(?:quot\w*|reads?|says?|states?|shows?|contains?|logs?|logged|recorded|line|event|entry|input|source|code)\b"
+    r"|原文|引用|写道|显示|记录|日志|代码|写着|内容为|输入",
+    re.IGNORECASE,
+)
+_ADVISES = re.compile(
+    r"\b(?:use|using|replace\w*|should|instead|prefer|recommend\w*|fix\w*|change|rewrite|add|set|safe\w*|run|call|install|try)\b"
+    r"|\b(?:for\s+example|e\.g\.|such\s+as|example)\b"
+    r"|应|改为|改用|建议|使用|替换|例如|比如|推荐|修复|示例|运行|执行命令",
+    re.IGNORECASE,
+)
+_STOP = re.compile(r"(?<=[.!?])\s|[。！？\n]")
+_ADVISES_BEHIND = re.compile(r"\s*(?:instead|is\s+safe|would|avoids?|代替|才安全)")
+_NAME = re.compile(r"\S*[\w.]\(\)|[^\s(){}\[\]=;<>%$\\]*")
+"""A single word, or a call with empty brackets: it names a thing, and quotes nothing."""
+_CODE = re.compile(r"[(){}\[\]=;<>%$\\]")
+_HOSTS = (".com", ".org", ".net", ".io", ".cn", ".gov", ".edu", ".local", ".dev", ".example", ".test")
+"""`host.com:443` is no line of a file."""
+_LINE_JSON = re.compile(r"\A\s*\{")
+
+
+NOT_THERE = "not in the material"
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """A quotation or a place, its grade (H0, E1, E2) and the reason."""
+
+    mention: Mention
+    grade: str
+    reason: str = ""
+
+    def at(self, start: int, end: int) -> Exhibit:
+        """The same at its span."""
+        return replace(self, mention=Mention(self.mention.id, start, end))
+
+
+class Material:
+    """What a text was written about: files by their path relative to the folder, `/` between the parts."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self._lines = {path: text.splitlines() for path, text in files.items()}
+        self._folded = {path: _folded(text) for path, text in files.items()}
+        self._records = {found for text in files.values() for found in _RECORD.findall(text)}
+
+    def holds(self, quotation: str) -> bool:
+        """Whether the words stand anywhere; white space and an ellipsis in the middle do not count."""
+        return any(_stands(quotation, text) for text in self._folded.values())
+
+    def lines(self, name: str) -> list[list[str]]:
+        """The lines of every file that a name may mean: the path itself, or any path that ends with it."""
+        if name in self._lines:
+            return [self._lines[name]]
+        return [lines for path, lines in self._lines.items() if path.endswith(f"/{name}") or name.endswith(f"/{path}")]
+
+    def has_record(self, number: str) -> bool:
+        """Whether an event has this number, as its own or as its place in a log of one record a line."""
+        logs = [lines for lines in self._lines.values() if lines and _LINE_JSON.match(lines[0])]
+        logs = logs or list(self._lines.values())
+        return number in self._records or any(0 < int(number) <= len(lines) for lines in logs)
+
+
+def examine(text: str, material: Material) -> Iterator[Exhibit]:
+    """Every quotation and place of running text, judged."""
+    places = [place for place in _PLACE.finditer(text) if not (place["file"] or "").endswith(_HOSTS)]
+    quotes = [quote for quote in _QUOTE.finditer(text) if _is_quotation(text, quote)]
+    sentences = [0, *(stop.end() for stop in _STOP.finditer(text))]
+    said: dict[int, list[str]] = {}
+    for quote in quotes:
+        if material.holds(_words(quote)):
+            said.setdefault(bisect_right(sentences, quote.start()), []).append(_words(quote))
+    per_sentence = Counter(bisect_right(sentences, place.start()) for place in places)
+    for place in places:
+        sentence = bisect_right(sentences, place.start())
+        alone = per_sentence[sentence] == 1  # of two places in a sentence, nobody knows which one a quotation is of
+        yield _place(place, material, said=said.get(sentence, []) if alone else [])
+    for quote in quotes:
+        held = material.holds(_words(quote))
+        mention = Mention(quoted(_words(quote)), quote.start(), quote.end())
+        yield Exhibit(mention, "H0" if held else "E1", "" if held else NOT_THERE)
+
+
+def judged(name: str, lines: tuple[int, int], *, said: list[str], material: Material) -> Exhibit:
+    """A place in a file, first and last line, at which words are said to stand; its span is still to be given."""
+    first, last = lines
+    mention = Mention(f"{_plain(name)}:{first}", 0, 0)
+    files = material.lines(_plain(name))
+    if not files:
+        return Exhibit(mention, "E2", "no such file in the material")
+    if not any(1 <= first <= last <= len(found) for found in files):
+        return Exhibit(mention, "E2", f"the file has {max(map(len, files))} lines")
+    for words in said:
+        height = words.count("\n")  # a quotation of several lines begins where it is said to stand
+        if not any(_stands(words, _folded("\n".join(found[first - 1 : last + height]))) for found in files):
+            every = (at for found in files for at, line in enumerate(found, 1) if _stands(words, _folded(line)))
+            where = next(every, 0)
+            return Exhibit(mention, "E2", f"{words[:40]!r} stands " + (f"on line {where}" if where else "elsewhere"))
+    return Exhibit(mention, "H0")
+
+
+def is_file(name: str) -> bool:
+    """Whether a name reads as that of a file."""
+    return bool(_WHOLE_FILE.fullmatch(_plain(name)))
+
+
+def quoted(words: str) -> str:
+    """How a quotation is named in a verdict."""
+    return f'"{" ".join(words.split())[:60]}"'
+
+
+def _place(place: re.Match[str], material: Material, *, said: list[str]) -> Exhibit:
+    number = place["event"] or place["record"] or place["event_zh"]
+    if number:
+        mention = Mention(f"event {number}", place.start(), place.end())
+        return Exhibit(mention, "H0") if material.has_record(number) else Exhibit(mention, "E2", "no such event")
+    first = int(place["colon"] or place["anchor"] or place["line"] or place["zh"] or place["line2"])
+    last = int(place["until"] or place["until2"] or first)
+    found = judged(place["file"] or place["file2"], (first, last), said=said, material=material)
+    return found.at(place.start(), place.end())
+
+
+def _plain(name: str) -> str:
+    return name.removeprefix("file://").lstrip("/").removeprefix("./").replace("\\", "/")
+
+
+def _is_quotation(text: str, quote: re.Match[str]) -> bool:
+    """Whether quoted words are told of the material: code in backticks, or words that the sentence calls said."""
+    words = _words(quote)
+    if _NAME.fullmatch(words) or _PLACE.fullmatch(words) or find(words):
+        return False
+    stops = [stop.end() for stop in _STOP.finditer(text, max(0, quote.start() - 200), quote.start())]
+    before = text[stops[-1] if stops else max(0, quote.start() - 200) : quote.start()]
+    if _ADVISES.search(before) or _ADVISES_BEHIND.match(text, quote.end()):
+        return False
+    code = quote["tick"] and _CODE.search(words)
+    return bool(code or _QUOTES.search(before))
+
+
+def _words(quote: re.Match[str]) -> str:
+    return (quote["tick"] or quote["curly"] or quote["plain"] or quote["corner"]).strip()
+
+
+def _stands(words: str, folded: str) -> bool:
+    parts = [part for part in re.split(r"\s*(?:\.\.\.|…+)\s*", _folded(words)) if part]
+    at = 0
+    for part in parts:
+        call = part.removesuffix("()") + "("
+        found = folded.find(part, at)
+        found = folded.find(call, at) if found < 0 and part.endswith("()") else found
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split())
