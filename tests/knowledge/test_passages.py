@@ -34,7 +34,7 @@ def test_what_left_its_catalogue_says_so_first_and_names_its_heir(real_graph: Gr
 
 
 @pytest.mark.parametrize(("question", "han"), [("T1685 是什么", True), ("what is T1685", False)])
-def test_an_entry_without_a_text_is_told_by_what_people_say_of_it(real_graph: Graph, question: str, *, han: bool) -> None:
+def test_an_entry_without_a_text_is_told_by_a_saying(real_graph: Graph, question: str, *, han: bool) -> None:
     found = Search(real_graph).search(question, 1)[0]
     assert found.node == "T1685"
     assert words.has_han(found.text[:20]) == han

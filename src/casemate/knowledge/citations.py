@@ -68,7 +68,7 @@ def examine(text: str, graph: Graph, *, material: Material | None = None) -> tup
     seen = structured.sight(text, grader.lexicon) if walking.is_json(text) else None
     if seen is None:
         seen = prose.sight(text, find(text), lexicon=grader.lexicon)
-    verdicts = [grader.grade(sighting) for sighting in seen]
+    verdicts = [verdict for sighting in seen if (verdict := grader.grade(sighting)) is not None]
     if material is not None:
         verdicts += [
             Verdict(exhibit.mention, exhibit.grade, reason=exhibit.reason)

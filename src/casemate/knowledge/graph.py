@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -12,9 +12,13 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from casemate.errors import KnowledgeError
 from casemate.knowledge import words
 from casemate.knowledge.node import Edge, EdgeKind, Edition, Kind, Node, State
+from casemate.knowledge.postings import Places, Strengths, unpacked
 from casemate.knowledge.store import SCHEMA_VERSION, recency
 
 _NODES = "SELECT id, kind, name, source, version, text, name_zh, state, abstraction, usage, advice, described FROM node"
@@ -152,18 +156,23 @@ class Graph:
 
     @cached_property
     def vocabulary(self) -> dict[str, int]:
-        """Every word, and pair of Chinese characters, of the searchable nodes → how many of them use it."""
+        """Every word of the searchable nodes → how many of them use it."""
         return dict(self.rows("SELECT word, nodes FROM word"))
 
     @cached_property
-    def searchable(self) -> int:
-        """How many nodes text search may return."""
-        return int(self.rows("SELECT count(*) FROM passage")[0][0])
+    def documents(self) -> tuple[tuple[str, ...], NDArray[np.float32]]:
+        """The ids that text search may return, by place, and the renown of each.
 
-    def passages(self, expression: str, limit: int) -> tuple[tuple[str, float], ...]:
-        """Ids whose passages match an FTS5 expression, best first, each with its bm25 (the higher the better)."""
-        statement = "SELECT id, -rank FROM passage WHERE passage MATCH ? ORDER BY rank LIMIT ?"
-        return tuple(self.rows(statement, expression, limit))
+        Renown is the logarithm of how often a node is met: by exploited vulnerabilities, by detection rules.
+        """
+        rows = self.rows("SELECT id, renown FROM document ORDER BY place")
+        return tuple(row[0] for row in rows), np.array([row[1] for row in rows], dtype=np.float32)
+
+    def postings(self, terms: Collection[str]) -> list[tuple[Places, Strengths]]:
+        """For each term that is known: the places of the documents that hold it, and how strongly (BM25)."""
+        marks = ", ".join("?" * len(terms))
+        statement = f"SELECT places, strengths FROM posting WHERE term IN ({marks})"  # noqa: S608 - question marks only
+        return [unpacked(*row) for row in self.rows(statement, *terms)]
 
     def census(self) -> Census:
         """How much the graph holds."""

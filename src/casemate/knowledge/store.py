@@ -7,12 +7,14 @@ import sqlite3
 from collections import Counter
 from contextlib import closing
 from dataclasses import replace
+from math import log1p
 from pathlib import Path
 
 from casemate.knowledge import joins, words
 from casemate.knowledge.node import Alias, Edge, Kind, Node, Phrase, Record, State
+from casemate.knowledge.postings import Postings
 
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "3"
 
 SEARCHABLE = frozenset({Kind.WEAKNESS, Kind.TECHNIQUE, Kind.TACTIC, Kind.MITIGATION, Kind.RISK, Kind.COUNTERMEASURE})
 """Kinds that text search returns; the others are found by id and along edges."""
@@ -40,9 +42,8 @@ CREATE TABLE alias (
 );
 CREATE TABLE phrase (id TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, text));
 CREATE TABLE word (word TEXT PRIMARY KEY, nodes INTEGER NOT NULL) WITHOUT ROWID;
-CREATE VIRTUAL TABLE passage USING fts5 (
-    id UNINDEXED, name, text, aliases, pairs, examples, said, tokenize = 'porter unicode61'
-);
+CREATE TABLE document (place INTEGER PRIMARY KEY, id TEXT NOT NULL, renown REAL NOT NULL);
+CREATE TABLE posting (term TEXT PRIMARY KEY, places BLOB NOT NULL, strengths BLOB NOT NULL) WITHOUT ROWID;
 """
 
 _INDEXES = """
@@ -50,8 +51,14 @@ CREATE INDEX edge_end ON edge ("end");
 CREATE INDEX alias_id ON alias (id);
 """
 
-_RANK = "bm25(0, 6.0, 1.0, 4.0, 4.0, 1.0, 3.0)"
-"""Weights of the passage table's columns: id, name, text, aliases, pairs, examples, said."""
+_NAME, _ALIAS, _SAID, _TEXT = 6.0, 4.0, 3.0, 1.0
+"""How much a word counts in a node's name, in its other names, in what people say of it, in its text and examples."""
+_MET = """
+    SELECT count(*) * CASE relation WHEN 'detects' THEN 1.0 / 3 ELSE 1.0 END FROM edge
+    WHERE (start = :id AND relation = 'observed-in' AND source = 'CISA KEV') OR ("end" = :id AND relation = 'detects')
+    GROUP BY relation
+"""
+"""How often a node is met: exploited vulnerabilities of a weakness, detection rules of a technique (three to one)."""
 _EXAMPLES = """
     SELECT node.text FROM edge JOIN node ON node.id = edge."end"
     WHERE start = ? AND relation = 'observed-in' AND edge.source = 'CWE'
@@ -119,7 +126,7 @@ class Writer:
         self._connection.execute("VACUUM")
         return nodes, edges, aliases, dropped
 
-    def _insert(self, table: str, *values: str) -> None:
+    def _insert(self, table: str, *values: str | float | bytes) -> None:
         marks = ", ".join("?" * len(values))
         self._connection.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", values)  # noqa: S608 - our own names
 
@@ -130,18 +137,20 @@ class Writer:
             (State.LIVE,),
         ).fetchall()
         used: Counter[str] = Counter()
-        for id_, name, name_zh, text in live:
-            terms = self._column("SELECT term FROM alias WHERE id = ?", id_)
+        postings = Postings()
+        for place, (id_, name, name_zh, text) in enumerate(live):
+            aliases = self._column("SELECT term FROM alias WHERE id = ?", id_)
             said = self._column("SELECT text FROM phrase WHERE id = ?", id_)
-            pairs = " ".join(pair for term in (name_zh, *terms, *said) for pair in words.pairs(term))
-            examples = " ".join(self._column(_EXAMPLES, id_))
-            self._insert("passage", id_, name, text, " ".join(terms), pairs, examples, " ".join(said))
-            used.update({word for part in (name, text, *terms, *said) for word in words.latin(part)})
-            used.update(set(pairs.split()))
+            told = (text, *self._column(_EXAMPLES, id_))
+            fields = ((_NAME, (name, name_zh)), (_ALIAS, aliases), (_SAID, said), (_TEXT, told))
+            postings.add((weight, words.terms("\n".join(parts))) for weight, parts in fields)
+            renown = log1p(sum(row[0] for row in self._connection.execute(_MET, {"id": id_})))
+            self._insert("document", place, id_, renown)
+            used.update({word for part in (name, text, *aliases, *said) for word in words.latin(part)})
+        for row in postings.packed():
+            self._insert("posting", *row)
         for word, count in sorted(used.items()):
-            self._insert("word", word, str(count))
-        self._connection.execute("INSERT INTO passage (passage) VALUES ('optimize')")
-        self._connection.execute("INSERT INTO passage (passage, rank) VALUES ('rank', ?)", (_RANK,))
+            self._insert("word", word, count)
 
     def _column(self, statement: str, id_: str) -> list[str]:
         return [row[0] for row in self._connection.execute(statement, (id_,))]

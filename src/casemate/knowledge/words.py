@@ -6,6 +6,9 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+
+import snowballstemmer
 
 _HAN = re.compile(r"[\u3400-\u9fff]+")
 _WORD = re.compile(r"[a-z0-9_.#+]*[a-z0-9][a-z0-9_#+]*")
@@ -14,6 +17,8 @@ a an and any are as at be by can code could do does for from give given has have
 my no not of on only or our should so than that the their them then there this to us use used using user users
 was we what when where which while who why will with without you your
 """
+_PART = re.compile(r"[a-z0-9]+")
+_STEMMER = snowballstemmer.stemmer("porter")
 _STOP = frozenset(_STOP_WORDS.split())
 
 
@@ -40,6 +45,18 @@ def has_han(text: str) -> bool:
 def latin(text: str) -> list[str]:
     """The words of a text that are worth looking for, folded, in order."""
     return [word for word in _WORD.findall(fold(text)) if word not in _STOP and len(word) > 1]
+
+
+def terms(text: str) -> list[str]:
+    """What a text is indexed and looked for by: stems of its words (Porter 1980), and pairs of Chinese characters."""
+    parts = (part for word in latin(text) for part in _PART.findall(word))
+    return [stem(part) for part in parts if len(part) > 1 and part not in _STOP] + pairs(text)
+
+
+@lru_cache(1 << 16)
+def stem(word: str) -> str:
+    """The stem of an English word: `injected` and `injection` become `inject`."""
+    return str(_STEMMER.stemWord(word))
 
 
 def pairs(text: str) -> list[str]:

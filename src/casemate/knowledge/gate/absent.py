@@ -31,9 +31,9 @@ _CAPEC_GROUPS = frozenset({118, 152, 156, 1000, 2000, 3000})
 """Categories and views of CAPEC: 118 and 152 in capec_v2.11.xml, 156, 1000, 2000 and 3000 on capec.mitre.org."""
 _FIRST_TOP_10 = "2003"
 """The first list of OWASP, of which CWE has no categories; those of 2004 to 2017 it has."""
-_SECTIONS = (range(302, 319, 2), range(400, 415), range(500, 535))
+_SECTIONS = (range(102, 104), range(302, 319, 2), range(400, 415), range(500, 535))
 """45 CFR Part 164: the Security Rule is 164.302 to 164.318, even numbers alone, of which the graph holds 308 to 316;
-the Breach Notification Rule lies in 164.400 to 164.414 and the Privacy Rule in 164.500 to 164.534."""
+164.102 and 164.103 are of its Subpart A, the Breach Notification Rule lies in 164.400 to 164.414 and the Privacy Rule in 164.500 to 164.534."""
 _FIRST_YEAR = 1999
 """The year of the first CVE identifiers (cve.org)."""
 _CVE = re.compile(r"CVE-(?P<year>\d{4})-(?P<number>\d{4}|[1-9]\d{4,18})")
@@ -96,7 +96,8 @@ def _is_other_section(id_: str) -> bool:
 
 def _is_other_level(id_: str) -> bool:
     """GB/T 22239-2019: levels 1, 2 and 4 are chapters 6, 7 and 9; 8.2 to 8.5 extend level 3 to clouds, phones, things
-    and plants."""
+    and plants.
+    """
     chapter, section, *_ = id_.removeprefix("MLPS ").split(" ")[0].split(".")
     return (6 <= int(chapter) <= 9 and chapter != "8") or (chapter == "8" and 2 <= int(section) <= 5)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from casemate.knowledge import words
@@ -17,20 +17,37 @@ _HAN_REACH = 60
 """The same where the text is not plain ASCII: no Chinese name is longer."""
 _AFTER = re.compile(
     r"""[\s*_`"'“”]*
-    (?P<mark>[(（\[【:：「《]|[-–—]{1,2}(?=[\s\u3400-\u9fff])|即|是指?|,?[ ]i\.e\.,?[ ]
-        |(?:is|means|refers\ to|stands\ for)\s(?:the\s|an?\s)?|)
-    [\s*_`"'“”]*(?:(?:also\ known\ as|aka|又称|也称|即|i\.e\.,?|名为|名称[:：]?)\s*)?""",
+    (?P<mark>[(（\[【:：「《]|[-–—]{1,2}(?=[\s\u3400-\u9fff])|[=＝]|,?[ ]i\.e\.,?[ ]
+        |[,，]?\s*(?:即|也就是|亦即|也称|又称|俗称|全称|名为|名叫|叫做?|称为|称作|意为|指的?是|是指?|表示|代表|定义为|的?(?:官方|正式|中文)?(?:标题|名称|名字|含义|全称)(?:是|为|叫做?)|说的是|讲的是)
+        |[,，]?\s*(?:that\ is(?:\ to\ say)?|namely|better\ known\ as|also\ known\ as|known\ as|aka|a\.k\.a\.|(?:or\ )?called|named|titled|entitled)[,:]?\s
+        |(?:is(?:\ (?:called|named|titled|entitled|known\ as|about|defined\ as|short\ for))?|means|denotes|describes|reads|refers\ to|stands\ for)\s(?:the\s|an?\s)?
+        |(?P<comma>,)\s+(?:the\s|an?\s)?|(?P<clause>{clause})|)
+    (?P<quote>[\s*_`"'“”‘’「《]*)(?:(?:also\ known\ as|aka|又称|也称|即|i\.e\.,?|名为|名称[:：]?)\s*)?""".replace(
+        "{clause}",
+        r"(?:on|about|governs|regulates|concerns|deals\ with|grants|is\ about|sets\ out|lays\ down)\ (?:the\ )?|规定了?的?是?|讲的?是?|涉及的?是|关于|确立了?|赋予了?",
+    ),
     re.VERBOSE,
 )
-_ASSERTS = re.compile(r"[a-z是即, ]")
-_OPEN = re.compile(r"[(（\[【]\s*(?:(?:MITRE|OWASP|see|即|编号|对应)\s*(?:Top\s*10\s*)?[:：]?\s*)?\Z")
-_TIED = re.compile(r"\s*(?:[:：]|\s[-–—]{1,2})\s*\Z")
+_CLAUSES = ("GDPR", "HIPAA", "MLPS", "ASVS", "NIST")
+_OPEN = re.compile(
+    r"[(（\[【]\s*(?:(?:MITRE|OWASP|NIST|HIPAA|GDPR|ASVS|MLPS|等保(?:2\.0)?|SP\s*800-53|45\s*CFR|GB/?T\s*22239(?:-2019)?|§|see|即|编号|对应"
+    r"|ATT&CK|weakness|technique|弱点|技术)\s*(?:Top\s*10\s*)?[:：]?\s*)*\Z"
+)
+_TIED = re.compile(r"\s*(?:[:：=＝]|\s[-–—]{1,2})\s*\Z")
+_SAID = re.compile(
+    r"[\s*_`\"'“”‘’」》]*(?:[,，]\s*(?:i\.e\.,?|that\s+is,?|namely)|[,，]?\s*(?:(?<!不)即|也就是|亦即)|,|\bis|\bas|(?:的?(?:弱点|漏洞|技术|攻击模式)?编号(?:是|为))"
+    r"|对应(?:的?(?:编号|弱点)?(?:是|为))?|(?<!不)就?是)\s*\Z|(?<=[\u3400-\u9fffA-Za-z\"”」])\s+\Z"
+)
+"""What else may stand between a name and the identifier that it is given: `SQL injection, CWE-89,`; `点击劫持 CWE-1021`."""
 _LIST_MARK = re.compile(r"^[\s>*_`#\"'“”+-]*(?:\d{1,3}[.)、]\s*)?[\s*_`\"'“”]*")
 _ENDS = re.compile(
-    r"""[\s*_`"'”’]*(?:\Z|[)）\]】」》|;；。.,，、:：?？!！<{}\n"”]|[-–—]+\s
+    r"""[\s*_]*[`"'”’」》]|[\s*_]*(?:\Z|[)）\]】」》|;；。.,，、:：?？!！<{}\n"”]|[-–—]+\s
     |(?:vulnerabilit|weakness|flaw|attack|issue|risk|defect|problem|bug|techni|tactic|sub-?techni|exist|occur|allow)\w*\b
-    |(?:in|on|at|via|through|from|by|is|was|are|were|has|when|where|because|which|that|found|can)\b
-    |漏洞|攻击|缺陷|弱点|风险|问题|类|的|在|存在|会|可|导致|造成|引起|技术|战术)""",
+    |(?:in|on|at|via|through|from|by|is|was|are|were|has|when|where|because|which|that|found|can|after|before|during|within|inside|into|against|across|under|with|without|for|due|as|while|but|if)\b
+    |漏洞|攻击|缺陷|弱点|风险|问题|类|导致|造成|引起|技术|战术
+    |[的在存会可已也都均并正未仍没将要应由与和被从对按用拿让给以且而有无仅共则就即还又再起后前时中内上下等及两三一多每各]
+    |(?<=[\u3400-\u9fff])\s
+    |(?:appl|cover|requir|need|remain|appear|affect|still|also|now|first|stay|led|lead|came|come|will|may|should|must|could|would|does|did|had)\w*\b)""",
     re.VERBOSE | re.IGNORECASE,
 )
 _SUFFIX = re.compile(
@@ -46,8 +63,8 @@ _NAME_ENDS = re.compile(r"[\n)）\].;；,，。|\"“”]|\s[-–—]\s|$")
 class Claim:
     """A name given to a mention: its words and their span.
 
-    `marked` if a bracket, colon or dash ties the two, `field` if it stands in a name's own column or key, `title` if it
-    only looks like a name, and `list_` if further words follow it in a list.
+    `marked` if a bracket, colon, comma, dash or word ties the two, `field` if it stands in a name's own column or key, and
+    `title` if it only looks like a name.
     """
 
     name: str
@@ -56,7 +73,6 @@ class Claim:
     marked: bool
     field: bool = False
     title: bool = False
-    list_: bool = False
 
 
 def known(text: str, mention: Mention, *, terms: Mapping[str, tuple[str, ...]]) -> Claim | None:
@@ -67,7 +83,7 @@ def known(text: str, mention: Mention, *, terms: Mapping[str, tuple[str, ...]]) 
 def spoken(text: str, mention: Mention) -> Claim | None:
     """Words behind a mark that look like a title (`CWE-89: Broken Object Access`), known or not."""
     mark = _AFTER.match(text, mention.end)
-    if not mark or not mark["mark"] or _ASSERTS.match(mark["mark"]):
+    if not mark or mark["mark"][:1] not in _TITLE_MARKS:
         return None
     stop = _NAME_ENDS.search(text, mark.end(), mark.end() + _REACH)
     end = stop.start() if stop else min(len(text), mark.end() + _REACH)
@@ -86,10 +102,21 @@ def _quoted(text: str, mention: Mention) -> Claim | None:
 
 def _behind(text: str, mention: Mention, *, terms: Mapping[str, tuple[str, ...]]) -> Claim | None:
     mark = _AFTER.match(text, mention.end)
-    if not mark or mark.end() == mention.end:
+    if not mark or mark.end() == mention.end or (mark["clause"] and not mention.id.startswith(_CLAUSES)):
         start, tie = mention.end, ""
     else:
         start, tie = mark.end(), mark["mark"]
+    size = _known_at(text, start, terms=terms)
+    if not size or not _ENDS.match(text, start + size):
+        return None
+    quoted = bool(mark and mark["quote"].strip(" *_"))
+    if mark and mark["comma"] and not quoted and not _stands_alone(text, start, end=start + size, terms=terms):
+        return None
+    return Claim(text[start : start + size], start, start + size, bool(tie) or quoted)
+
+
+def _known_at(text: str, start: int, *, terms: Mapping[str, tuple[str, ...]]) -> int:
+    """The length of the longest known term that begins at a place; 0 if none does."""
     line = text[start : start + _REACH]
     line = line[: cut.start()] if (cut := _CUT.search(line)) else line
     if not line.isascii():
@@ -97,33 +124,50 @@ def _behind(text: str, mention: Mention, *, terms: Mapping[str, tuple[str, ...]]
     folded, places = folded_with_places(line)
     for end in _word_ends(folded):
         if folded[:end] in terms:
-            size = places[end - 1] + 1 if places else end
-            following = _ENDS.match(line, size)
-            if not following:
-                return None
-            return Claim(line[:size], start, start + size, bool(tie), list_=following.group().strip()[:1] in _LISTING)
-    return None
+            return places[end - 1] + 1 if places else end
+    return 0
+
+
+def _stands_alone(text: str, start: int, *, end: int, terms: Mapping[str, tuple[str, ...]]) -> bool:
+    """Whether a name between commas belongs to what stands before it, and is not the next of a list."""
+    if not (closed := _CLOSED.match(text, end)):
+        return False
+    if closed["and"] and not text[start].isupper():
+        return False
+    return not (closed["comma"] and (_ID_NEXT.match(text, closed.end()) or _known_at(text, closed.end(), terms=terms)))
 
 
 def _before(text: str, mention: Mention, *, terms: Mapping[str, tuple[str, ...]]) -> Claim | None:
-    opened = text[mention.start - 1 : mention.start].isspace() or text[mention.start - 1 : mention.start] in _OPENERS
-    if not opened or mention.start == 0:
-        return None
     from_ = max(0, mention.start - _REACH)
     window = text[from_ : mention.start]
-    if tie := _OPEN.search(window):
-        whole = False
-    elif tie := _TIED.search(window):
-        whole = True
-    else:
+    if not window or (window[-1].isalnum() and not words.has_han(window[-1])):
         return None
-    last = tie.start()
+    tie, whole = _OPEN.search(window), False
+    if tie is None:
+        tie, whole = _TIED.search(window), True
+    if tie is None:
+        tie, whole = _SAID.search(window), False
+    if tie is None:
+        return None
+    said = tie.group().strip()
+    alone = said != "," or _stands_alone(text, mention.start, end=mention.end, terms=terms)
+    claim = _ending_at(window, tie.start(), whole=whole, terms=terms) if alone else None
+    if claim is None or (whole and claim.start == from_ == 0 and mention.start > _REACH):
+        return None
+    if not said or said == ",":
+        ours = not _ID_BEFORE.search(window, 0, claim.start)
+        if not ours:
+            return None
+    return replace(claim, start=from_ + claim.start, end=from_ + claim.end, marked=bool(said))
+
+
+def _ending_at(window: str, last: int, *, whole: bool, terms: Mapping[str, tuple[str, ...]]) -> Claim | None:
+    """The longest known term that ends at a place; with `whole`, only one that fills its line."""
+    shift = 0
     if words.has_han(window[-_HAN_REACH:]):
-        cut = max(0, len(window) - _HAN_REACH)
-        from_, window, last = from_ + cut, window[cut:], last - cut
+        shift = max(0, len(window) - _HAN_REACH)
+        window, last = window[shift:], last - shift
     first = max(window.rfind("\n", 0, last), window.rfind("|", 0, last)) + 1
-    if whole and first == from_ == 0 and mention.start > _REACH:
-        return None
     first += marks.end() if (marks := _LIST_MARK.match(window[first:last])) else 0
     suffix = _SUFFIX.search(window, first, last)
     stop = suffix.start() if suffix else last
@@ -134,14 +178,19 @@ def _before(text: str, mention: Mention, *, terms: Mapping[str, tuple[str, ...]]
         if end > start:
             at = first + (places[start] if places else start)
             name = window[at : first + (places[end - 1] + 1 if places else end)]
-            return Claim(name, from_ + at, from_ + at + len(name), marked=True)
+            return Claim(name, shift + at, shift + at + len(name), marked=True)
     return None
 
 
+_TITLE_MARKS = frozenset("(（[【:：「《-–—=＝")
+_CLOSED = re.compile(
+    r"[\s*_`\"'”’]*(?:(?P<comma>[,，、])\s*(?P<and>(?:and|or)\b|和|与|及|或)?\s*(?:(?:an?|the)\s)?|[.;:)）。；：\n]|\Z)"
+)
+_ID_NEXT = re.compile(r"(?:CWE|CAPEC|CVE|T\d|TA\d|M\d|A\d\d?:|D3-|GDPR|HIPAA|NIST)")
+_ID_BEFORE = re.compile(r"\d['’s)）\]]*[\s:：(（,，\-–—\"“*_`]{0,6}\Z")
+"""An identifier that already has the name that follows it."""
 _CUT = re.compile(r"[\n\t|]")
 _MARKS = " \t*_`\"'“”’"
-_OPENERS = frozenset("(（[【:：-–—")
-_LISTING = frozenset(",，、;；/")
 
 
 def folded_with_places(text: str) -> tuple[str, list[int]]:

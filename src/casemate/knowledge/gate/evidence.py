@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from casemate.knowledge.gate.mentions import Mention, find
@@ -33,16 +32,19 @@ _PLACE = re.compile(
 _RECORD = re.compile(r"(?:EventRecordID|RecordNumber|record_id|recordId)\W{1,4}(\d{1,9})")
 _QUOTE = re.compile(
     r"`(?P<tick>[^`\n]{2,400})`|“(?P<curly>[^”\n]{2,400})”|\"(?P<plain>[^\"\n]{2,400})\"|「(?P<corner>[^」\n]{2,400})」"
+    r"|『(?P<inner>[^』\n]{2,400})』|‘(?P<single>[^’\n]{2,400})’|(?<![\w'])'(?P<straight>[^'\n]{2,400})'(?!\w)"
 )
+_KINDS = ("tick", "curly", "plain", "corner", "inner", "single", "straight")
 _QUOTES = re.compile(
     r"\b(?:quot\w*|reads?|says?|states?|shows?|contains?|logs?|logged|recorded|line|event|entry|input|source|code)\b"
     r"|原文|引用|写道|显示|记录|日志|代码|写着|内容为|输入",
     re.IGNORECASE,
 )
 _ADVISES = re.compile(
-    r"\b(?:use|using|replace\w*|should|instead|prefer|recommend\w*|fix\w*|change|rewrite|add|set|safe\w*|run|call|install|try)\b"
-    r"|\b(?:for\s+example|e\.g\.|such\s+as|example)\b"
-    r"|应|改为|改用|建议|使用|替换|例如|比如|推荐|修复|示例|运行|执行命令",
+    r"\b(?:use|using|replace\w*|should|must|instead|prefer|recommend\w*|rewrite)\b"
+    r"|(?:^|[,;:]|\b(?:to|please|and|then|or))\s*(?:run|call|set|add|fix|change|try|install|write|pass|make)\b"
+    r"|\b(?:for\s+example|e\.g\.|such\s+as|example|fix(?:ed|es)?|safer?)\b"
+    r"|应|改为|改用|改成|建议|替换|例如|比如|推荐|修复|示例|运行|执行命令|(?:请|可|须|需|要|宜|会|能)(?:以|要)?使用|^\s*使用",
     re.IGNORECASE,
 )
 _STOP = re.compile(r"(?<=[.!?])\s|[。！？\n]")
@@ -99,21 +101,45 @@ class Material:
 def examine(text: str, material: Material) -> Iterator[Exhibit]:
     """Every quotation and place of running text, judged."""
     places = [place for place in _PLACE.finditer(text) if not (place["file"] or "").endswith(_HOSTS)]
-    quotes = [quote for quote in _QUOTE.finditer(text) if _is_quotation(text, quote)]
-    sentences = [0, *(stop.end() for stop in _STOP.finditer(text))]
-    said: dict[int, list[str]] = {}
-    for quote in quotes:
-        if material.holds(_words(quote)):
-            said.setdefault(bisect_right(sentences, quote.start()), []).append(_words(quote))
-    per_sentence = Counter(bisect_right(sentences, place.start()) for place in places)
+    quotes = [quote for quote in _QUOTE.finditer(text) if _may_quote(_words(quote))]
+    held = {quote.start(): material.holds(_words(quote)) for quote in quotes}
+    said = _paired(text, places, quotes=quotes)
     for place in places:
-        sentence = bisect_right(sentences, place.start())
-        alone = per_sentence[sentence] == 1  # of two places in a sentence, nobody knows which one a quotation is of
-        yield _place(place, material, said=said.get(sentence, []) if alone else [])
+        quote = said.get(place.start())
+        words = [_words(quote)] if quote and held[quote.start()] else []
+        yield _place(place, material, said=words)
+    at_places = {quote.start() for quote in said.values()}
     for quote in quotes:
-        held = material.holds(_words(quote))
-        mention = Mention(quoted(_words(quote)), quote.start(), quote.end())
-        yield Exhibit(mention, "H0" if held else "E1", "" if held else NOT_THERE)
+        if _is_quotation(text, quote, at_place=quote.start() in at_places):
+            right = held[quote.start()]
+            mention = Mention(quoted(_words(quote)), quote.start(), quote.end())
+            yield Exhibit(mention, "H0" if right else "E1", "" if right else NOT_THERE)
+
+
+def _paired(text: str, places: Sequence[re.Match[str]], *, quotes: Sequence[re.Match[str]]) -> dict[int, re.Match[str]]:
+    """For where a place begins, the quotation of its sentence that stands there: in turn, or else the nearest."""
+    sentences = [0, *(stop.end() for stop in _STOP.finditer(text))]
+    groups: dict[int, tuple[list[re.Match[str]], list[re.Match[str]]]] = {}
+    for kind, matches in enumerate((places, quotes)):
+        for match in matches:
+            groups.setdefault(bisect_right(sentences, match.start()), ([], []))[kind].append(match)
+    found: dict[int, re.Match[str]] = {}
+    for here, said in groups.values():
+        if len(here) == len(said) or (len(here) == 1 and said):
+            found.update(_in_turn(here, said))
+    return found
+
+
+def _in_turn(places: list[re.Match[str]], quotes: list[re.Match[str]]) -> Iterator[tuple[int, re.Match[str]]]:
+    """Places and quotations that take turns; a single place has the nearest."""
+    if len(places) == 1:
+        (place,) = places
+        yield place.start(), min(quotes, key=lambda one: max(one.start() - place.end(), place.start() - one.end()))
+        return
+    order = sorted((*places, *quotes), key=lambda match: match.start())
+    firsts = order[::2]
+    if firsts in (places, quotes):
+        yield from ((place.start(), quote) for place, quote in zip(places, quotes, strict=True))
 
 
 def judged(name: str, lines: tuple[int, int], *, said: list[str], material: Material) -> Exhibit:
@@ -159,21 +185,23 @@ def _plain(name: str) -> str:
     return name.removeprefix("file://").lstrip("/").removeprefix("./").replace("\\", "/")
 
 
-def _is_quotation(text: str, quote: re.Match[str]) -> bool:
-    """Whether quoted words are told of the material: code in backticks, or words that the sentence calls said."""
-    words = _words(quote)
-    if _NAME.fullmatch(words) or _PLACE.fullmatch(words) or find(words):
-        return False
+def _may_quote(words: str) -> bool:
+    """Whether quoted words may be of the material: not a name, a place or an identifier."""
+    return not (_NAME.fullmatch(words) or _PLACE.fullmatch(words) or find(words))
+
+
+def _is_quotation(text: str, quote: re.Match[str], *, at_place: bool) -> bool:
+    """Whether quoted words are told of the material: at a place, code in backticks, or what the sentence calls said."""
     stops = [stop.end() for stop in _STOP.finditer(text, max(0, quote.start() - 200), quote.start())]
     before = text[stops[-1] if stops else max(0, quote.start() - 200) : quote.start()]
     if _ADVISES.search(before) or _ADVISES_BEHIND.match(text, quote.end()):
         return False
-    code = quote["tick"] and _CODE.search(words)
-    return bool(code or _QUOTES.search(before))
+    code = quote["tick"] and _CODE.search(_words(quote))
+    return bool(code or at_place or (not quote["straight"] and _QUOTES.search(before)))
 
 
 def _words(quote: re.Match[str]) -> str:
-    return (quote["tick"] or quote["curly"] or quote["plain"] or quote["corner"]).strip()
+    return next(quote[kind] for kind in _KINDS if quote[kind]).strip()
 
 
 def _stands(words: str, folded: str) -> bool:

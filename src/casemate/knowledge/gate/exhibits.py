@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from casemate.knowledge.gate import evidence, structured, walking
+from casemate.knowledge.gate import evidence, layout, structured, walking
 from casemate.knowledge.gate.evidence import Exhibit, Material
 from casemate.knowledge.gate.layout import Field, Row
 from casemate.knowledge.gate.mentions import Mention
 
-_FILES = frozenset(("uri", "file", "filename", "file_name", "filepath", "file_path", "path"))
-_LINES = frozenset(("startline", "start_line", "line", "line_number", "linenumber", "lineno"))
-_QUOTES = frozenset(("snippet", "quote", "quotation"))
+_FILES = frozenset(("uri", "file", "filename", "file_name", "filepath", "file_path", "path", "文件", "文件名", "路径"))
+_LINES = frozenset(("startline", "start_line", "line", "line_number", "linenumber", "lineno", "行", "行号"))
+_QUOTES = frozenset(("snippet", "quote", "quotation", "原文", "引文", "引用"))
 
 
 def examine(text: str, material: Material) -> Iterator[Exhibit]:
     """Every quotation and place of a text, judged."""
     read = structured.read(text) if walking.is_json(text) else None
     if read is None:
-        yield from evidence.examine(text, material)
+        seen = {found.mention: found for found in evidence.examine(text, material)}
+        seen |= {found.mention: found for row in layout.rows(text) for found in _of_record(row, material)}
+        yield from seen.values()
         return
     values, rows = read
     for value in values:

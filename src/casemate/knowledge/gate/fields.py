@@ -24,6 +24,7 @@ _MAPPING = re.compile(r"map|enable|lead|exploit|映射|对应|导致|利用", re
 _OFFICIAL = re.compile(r"official|MITRE.?map|官方", re.IGNORECASE)
 _PARENT = re.compile(r"parent|child.?of|父|上级", re.IGNORECASE)
 _MITIGATION = re.compile(r"mitigat|缓解", re.IGNORECASE)
+_COUNTERS = re.compile(r"counter(?!measure)|mitigat|对抗|缓解|防御", re.IGNORECASE)
 _DETECTS = re.compile(r"detect|检测", re.IGNORECASE)
 _TOUCHES = re.compile(r"touch|violat|breach|compl[iy]|违反|符合|涉及", re.IGNORECASE)
 _LEGAL = re.compile(r"violat|breach|compl[iy]|违反|符合", re.IGNORECASE)
@@ -72,7 +73,7 @@ class Described:
             claims=(*own, *sighting.claims),
             tactics=(*self.tactics.get(place, ()), *sighting.tactics),
             links=(*sighting.links, *self.links.get(place, ())),
-            nearby=sighting.nearby + " ".join(claim.name for claim in own),
+            after=" ".join((sighting.after, *(claim.name for claim in own))),
             is_parent=sighting.is_parent or place in self.parents,
         )
 
@@ -136,9 +137,16 @@ def _names(
         if whose is None:
             continue
         one = cell.field
-        known = words.fold(one.text) in lexicon.names
-        if certain or known:
-            yield whose.places[0], Claim(one.text, one.start, one.end, marked=True, field=certain)
+        name = _spaced(one.text, lexicon)
+        if certain or words.fold(name) in lexicon.names:
+            yield whose.places[0], Claim(name, one.start, one.end, marked=True, field=certain)
+
+
+def _spaced(name: str, lexicon: Lexicon) -> str:
+    """A name as words: reports write `PathTraversal`, `path-traversal` and `path_traversal`."""
+    if " " in name or not name.isascii() or words.fold(name) in lexicon.names:
+        return name
+    return re.sub(r"[-_]+|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name).strip()
 
 
 def _whose(at: int, label: str, *, ids: list[tuple[int, _Cell]], table: bool) -> tuple[_Cell | None, bool]:
@@ -214,9 +222,9 @@ def _links(left: _Cell, right: _Cell, *, found: Sequence[Mention]) -> Iterator[L
 
 
 _COLUMNS = {"TG": "achieves", "WR": "has-member", "WT": "enables", "WP": "attacked-by", "TM": "mitigates",
-            "ST": "detects", "WL": "touches", "WW": "child-of", "TT": "child-of", "PP": "child-of"}  # fmt: skip
+            "PT": "carried-out-by", "DT": "counters", "ST": "detects", "WL": "touches", "WW": "child-of", "TT": "child-of", "PP": "child-of"}  # fmt: skip
 """What two columns of such families may say of each other."""
-_LABELS = {"enables": _MAPPING, "attacked-by": _MAPPING, "touches": _TOUCHES, "mitigates": _MITIGATION,
+_LABELS = {"enables": _MAPPING, "attacked-by": _MAPPING, "carried-out-by": _MAPPING, "counters": _COUNTERS, "touches": _TOUCHES, "mitigates": _MITIGATION,
            "detects": _DETECTS, "child-of": _PARENT}  # fmt: skip
 """The label that makes two columns say it; tactics and classes need none."""
 
@@ -227,6 +235,9 @@ def _relation(families: str, left: str, *, right: str) -> str:
     label = _LABELS.get(relation)
     if label is None:
         return relation
-    mapped = relation in ("enables", "attacked-by", "touches")  # the other three are told by the right column alone
-    claimed = label.search(f"{left} {right}") if mapped else label.search(right) and not _PARENT.search(left)
+    labels = f"{left} {right}"
+    if relation in ("mitigates", "detects", "child-of"):  # these are told by the right column alone
+        claimed = label.search(right) and not _PARENT.search(left)
+    else:
+        claimed = label.search(labels) or (relation != "touches" and _OFFICIAL.search(labels))
     return relation if claimed else ""

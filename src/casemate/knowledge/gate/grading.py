@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from casemate.knowledge import words
-from casemate.knowledge.gate import absent
+from casemate.knowledge.gate import absent, lookalikes
 from casemate.knowledge.gate.claims import Claim
 from casemate.knowledge.gate.kinship import kinship
 from casemate.knowledge.gate.lexicon import lexicon, stems
@@ -25,7 +25,14 @@ _RIGHT = "H0"
 _PROPOSED = 3
 _STEPS = 5
 _USABLE = ("Allowed", "Allowed-with-Review")
+_BESIDE = 14
 _GROUPING = re.compile(r"categor|view|pillar|class|类别|分类|视图|member|成员", re.IGNORECASE)
+_CALLED_GROUPING = re.compile(r"[^,，。.;；|\n]{0,40}?(?:\bcategor|\bviews?\b|类别|分类|视图)", re.IGNORECASE)
+_DENIED = re.compile(
+    r"(?:\b(?:not|neither|nor|unlike|rather\s+than|instead\s+of)|n['’]t|并非|不是|而非|不属于|不算)"
+    r"\s*(?:an?\s+|the\s+)?(?:instance\s+of\s+|weakness\s+|弱点\s*)?\Z",
+    re.IGNORECASE,
+)
 _SPEAKS_OF_USAGE = re.compile(
     r"discourag|prohibit|not\s+(?:be\s+)?(?:used|allowed|recommended)|too\s+(?:broad|general|abstract|generic|wide)"
     r"|instead\s+of|rather\s+than|\bparent|ancestor|pillar|不(?:推荐|建议|宜)|禁止|过于|而(?:不是|非)|父类|父弱点|上级",
@@ -70,8 +77,15 @@ class Grader:
         self._namer = Namer(graph, self.lexicon, prover=self._prover, kin=self._kin)
         self._narrower = lru_cache(512)(self._usable_below)
 
-    def grade(self, sighting: Sighting) -> Verdict:
-        """The worst that can be said of a mention: unreal, out of date, misnamed, contradicted, unfounded, unusable."""
+    def grade(self, sighting: Sighting) -> Verdict | None:
+        """The worst that can be said of a mention: unreal, out of date, misnamed, contradicted, unfounded, unusable.
+
+        None if it only looks like an identifier: a machine, a room, a part.
+        """
+        verdict = self._graded(sighting)
+        return None if verdict.failed and lookalikes.is_one(sighting) else verdict
+
+    def _graded(self, sighting: Sighting) -> Verdict:
         id_ = self._resolved(sighting)
         mention = sighting.mention if id_ == sighting.mention.id else replace(sighting.mention, id=id_)
         node = self._graph.node(id_)
@@ -172,8 +186,11 @@ class Grader:
         return None
 
     def _unusable(self, verdict: Verdict, node: Node, *, sighting: Sighting) -> Verdict | None:
+        before, after = sighting.before, sighting.after
+        if _DENIED.search(before):
+            return None
         if node.kind in (Kind.CATEGORY, Kind.VIEW):
-            if _GROUPING.search(sighting.nearby):
+            if _GROUPING.search(f"{before[-_BESIDE:]} {after[:_BESIDE]}") or _CALLED_GROUPING.match(after):
                 return None
             reason = f"a {node.kind}, not a weakness"
         elif node.kind is Kind.WEAKNESS and node.usage in ("Discouraged", "Prohibited"):

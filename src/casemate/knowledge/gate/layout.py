@@ -11,7 +11,7 @@ _PIPED = re.compile(r"^[ \t>]*\|.*\|[ \t]*\r?$", re.MULTILINE)
 _RULE = re.compile(r"^[ \t>]*\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)*\|?[ \t]*\r?$", re.MULTILINE)
 _CELL = re.compile(r"(?:\\.|[^|\\\n])*")
 _LABEL = re.compile(
-    r"cwe|capec|cve|att&?ck|mitre|technique|tactic|owasp|gdpr|hipaa|mlps|nist|clause|control|weakness|rule|\bid\b|名称|编号|弱点|技术|战术|条款",
+    r"cwe|capec|cve|att&?ck|mitre|technique|tactic|owasp|gdpr|hipaa|mlps|nist|clause|control|weakness|rule|\bid\b|\bfile\b|\bquote\b|名称|文件|原文|编号|弱点|技术|战术|条款",
     re.IGNORECASE,
 )
 _ID_ALONE = re.compile(r"\s*\"?(?:CWE-\d+|CAPEC-\d+|T\d{4}(?:\.\d{3})?|TA\d{4}|A\d\d?:20\d\d)\"?\s*\Z", re.IGNORECASE)

@@ -15,6 +15,7 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 from casemate.knowledge import words
+from casemate.knowledge.gate.chinese import MITIGATIONS
 from casemate.knowledge.graph import Graph
 from casemate.knowledge.node import Kind, State
 
@@ -32,6 +33,9 @@ _GENERIC = re.compile(
     r"\s*(?:vulnerabilit(?:y|ies)|weakness(?:es)?|flaws?|attacks?|issues?|defects?|risks?|techniques?|tactics?|bugs?"
     r"|漏洞|攻击|缺陷|弱点|风险|问题|技术|战术|类漏洞)\Z"
 )
+_POINT = re.compile(r"[\d, a-zA-Z]{1,8}|at rest|in transit|静态")
+"""What stands in the brackets of a clause's name and is no name: its paragraph, or which of two it is."""
+_BRACKETED = (Kind.WEAKNESS, Kind.RISK, Kind.PATTERN, Kind.CLAUSE)
 _PARTS = re.compile(r"\s*[(（/／]\s*|\s*[)）]\s*")
 _COMMON_POSTING = 200
 """A word of more names than this says nothing about which one is meant."""
@@ -134,9 +138,31 @@ class Lexicon:
         for id_, name, version in graph.rows(_EDITIONS):
             self.former[id_][words.fold(name)] = version
             owned[words.fold(name)].setdefault(id_)
+        for id_, terms in MITIGATIONS.items():
+            if id_ in live:
+                self._right[id_] |= set(map(words.fold, terms))
+                for term in terms:
+                    owned[words.fold(term)][id_] = None
+        self._lend(rows, owned)
         self.names = {term: tuple(ids) for term, ids in owned.items() if term}
         self.tactics = {term: id_ for term, ids in self.names.items() for id_ in ids if id_.startswith("TA")}
         self._fill_risks(rows)
+
+    def _lend(self, rows: Iterable[tuple[str, str, str, str, str]], owned: Mapping[str, dict[str, None]]) -> None:
+        """The Chinese names of weaknesses and techniques for patterns that have the same English name."""
+        lenders: dict[str, set[str]] = defaultdict(set)
+        for id_, kind, *_ in rows:
+            for term in self._right[id_] if kind in (Kind.WEAKNESS, Kind.TECHNIQUE) else ():
+                lenders[_plain(term)].add(id_)
+        full = {id_: set(map(_plain, map(words.fold, _names(kind, name, name_zh="")))) for id_, kind, name, *_ in rows}
+        for id_, kind, name, _, state in rows:
+            if kind != Kind.PATTERN or state != State.LIVE:
+                continue
+            for lender in sorted(lenders[_plain(words.fold(name))]):
+                terms = [term for term in sorted(self._right[lender]) if words.has_han(term)]
+                self._right[id_].update(terms)
+                for term in terms if full[id_] & full[lender] else ():
+                    owned[term][id_] = None
 
     def _fill_risks(self, rows: Iterable[tuple[str, str, str, str, str]]) -> None:
         """Classes of the Top 10: those of lists that only CWE tells of, and Chinese names that hold for every year."""
@@ -191,18 +217,21 @@ def stems(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word[:5] for word in (*words.latin(name), *words.pairs(name))))
 
 
+def _plain(folded: str) -> str:
+    """An English name without its brackets and hyphens."""
+    return _TAIL.sub("", folded).replace("-", " ").strip()
+
+
 def _names(kind: str, name: str, *, name_zh: str) -> Iterator[str]:
     """What only this node is called, near enough."""
     yield name
     if name_zh:
         yield name_zh
-    tail = _TAIL.search(name)
-    if tail and kind in (Kind.WEAKNESS, Kind.RISK, Kind.PATTERN, Kind.CLAUSE) and tail.start() > 0:
-        quoted = tail["inner"].strip("'\"‘’“” ")
-        if kind != Kind.CLAUSE or quoted != tail["inner"]:
-            yield quoted
-        if kind != Kind.CLAUSE or quoted != tail["inner"]:
-            yield name[: tail.start()]
+    for given in (name, name_zh) if kind == Kind.CLAUSE else (name,):
+        tail = _TAIL.search(given) if kind in _BRACKETED else None
+        if tail and tail.start() > 0 and not (kind == Kind.CLAUSE and _POINT.fullmatch(tail["inner"])):
+            yield tail["inner"].strip("'\"‘’“” ")
+            yield given[: tail.start()]
 
 
 def _right_names(kind: str, name: str, *, name_zh: str) -> Iterable[str]:

@@ -88,7 +88,8 @@ class Namer:
             spoken = claim.field or words.has_han(claim.name) or claim.name[0].isupper()
             return self.tactic_fault(node, claim) if spoken and claim.marked else None
         if not same:
-            foreign = claim.field and not set(stems(claim.name)) & self._lexicon.stems(node.id)
+            unlike = not set(stems(claim.name)) & self._lexicon.stems(node.id)
+            foreign = unlike and (claim.field or self._is_unattacked(node, claim, named=named))
             return Fault("H4", f"{claim.name!r} is {named[0]}", (node.id,)) if foreign else None
         if not claim.marked and len(folded) < 2 * _LONG and " " not in folded and not words.has_han(folded):
             return None
@@ -96,6 +97,19 @@ class Namer:
             return None
         grade = "H7" if node.kind is Kind.CLAUSE else "H4"
         return Fault(grade, f"{claim.name!r} is {same[0]}", (node.id,))
+
+    def _is_unattacked(self, node: Node, claim: Claim, *, named: tuple[str, ...]) -> bool:
+        """Whether a pattern is called by the Chinese name of what it has nothing to do with; it has none of its own."""
+        if node.kind is not Kind.PATTERN or not claim.marked or not words.has_han(claim.name):
+            return False
+        around = (node.id, *self._kin.ancestors(node.id), *self._kin.children(node.id))
+        touched = {end for one in around for edge in self._graph.around(one) for end in (edge.start, edge.end)}
+        near = {up for one in touched for up in (one, *self._kin.parents(one), *self._kin.children(one))}
+        return all(id_[0] in "CT" and id_ not in near and self._is_full_name(id_, claim.name) for id_ in named)
+
+    def _is_full_name(self, id_: str, name: str) -> bool:
+        other = self._graph.node(id_)
+        return other is not None and words.fold(name) in self._lexicon.parts(words.fold(other.name_zh) + "()")
 
     def _may_stand_for(self, node: Node, owners: tuple[str, ...], *, folded: str, field: bool) -> bool:
         """Whether another's name may be used for a node: a word for its family may, the title of a sibling may not."""

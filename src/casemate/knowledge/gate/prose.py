@@ -14,7 +14,7 @@ from casemate.knowledge.gate.mentions import Mention
 from casemate.knowledge.gate.relations import Link
 from casemate.knowledge.gate.sightings import Sighting
 
-_NEARBY = 14
+_BESIDE = 40
 _CONTEXT = 120
 _LONGEST_JOINT = 12
 _LISTED = 12
@@ -39,7 +39,8 @@ def sight(text: str, found: Sequence[Mention], *, lexicon: Lexicon) -> list[Sigh
             tactics=_tactics(text, mention, lexicon=lexicon),
             links=tuple(linked.get(place, ())),
             context=_sentence(text, mention),
-            nearby=text[max(0, mention.start - _NEARBY) : mention.end + _NEARBY],
+            before=text[max(0, mention.start - _BESIDE) : mention.start].rpartition("\n")[2],
+            after=text[mention.end : mention.end + _BESIDE].partition("\n")[0],
             listed=lists.get(place, ()),
             is_parent=mention.id in parents,
         )

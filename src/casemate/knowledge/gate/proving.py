@@ -15,6 +15,7 @@ _WORDS = {
     "enables": "leads to", "attacked-by": "is attacked by", "carried-out-by": "is carried out by",
     "mitigates": "mitigates", "counters": "counters", "detects": "detects", "touches": "touches",
     "achieves": "is a technique of", "has-member": "holds", "child-of": "is a child of",
+    "can-precede": "can precede",
 }  # fmt: skip
 
 
@@ -83,7 +84,7 @@ class Prover:
             fitting = {end} | self._kin.ancestors(end)
             return [edge for edge in members if edge.start == start and edge.end in fitting]
         starts, ends = {start}, {end}
-        if relation not in ("achieves", "child-of"):
+        if relation not in ("achieves", "child-of", "can-precede"):
             starts |= self._near(start) if family(start) in "WT" else set()
             ends |= self._near(end)
         around = (edge for one in starts for edge in self._graph.around(one, relation))

@@ -19,7 +19,8 @@ class Link:
     """`start` `relation` `end`, as the graph would write it; `about` is what the sentence is about, one of the two.
 
     `other` is the span of the other of the two; `authority` whether the text says that a catalogue or law says so;
-    `implied` if it only follows from two columns of one row, so that nothing but a contradiction counts.
+    `implied` if it only follows from two columns of one row, or if the text only supposes it, so that nothing but a
+    contradiction counts.
     """
 
     start: str
@@ -50,10 +51,10 @@ _FAMILIES = (("CWE", "W"), ("CAPEC", "P"), ("TA", "G"), ("T", "T"), ("M", "M"), 
              ("NIST", "N"))  # fmt: skip
 _STATEMENTS: dict[tuple[str, str], dict[str, tuple[str, bool]]] = {
     ("W", "T"): dict.fromkeys(("maps", "leads", "exploited"), ("enables", True)),
-    ("T", "W"): dict.fromkeys(("maps", "exploits"), ("enables", False)),
+    ("T", "W"): dict.fromkeys(("maps", "exploits", "attack_on"), ("enables", False)),
     ("W", "P"): dict.fromkeys(("maps", "leads", "exploited"), ("attacked-by", True)),
-    ("P", "W"): dict.fromkeys(("maps", "exploits"), ("attacked-by", False)),
-    ("P", "T"): {"maps": ("carried-out-by", True)},
+    ("P", "W"): dict.fromkeys(("maps", "exploits", "attack_on"), ("attacked-by", False)),
+    ("P", "T"): dict.fromkeys(("maps", "carried"), ("carried-out-by", True)),
     ("T", "P"): {"maps": ("carried-out-by", False)},
     ("T", "G"): dict.fromkeys(("belongs", "maps"), ("achieves", True)),
     ("G", "T"): {"includes": ("achieves", False)},
@@ -72,7 +73,8 @@ _STATEMENTS: dict[tuple[str, str], dict[str, tuple[str, bool]]] = {
     ("W", "L"): dict.fromkeys(("touches", "maps", "leads", "belongs"), ("touches", True)),
     ("L", "W"): {"maps": ("touches", False)},
 } | {
-    (kind, kind): {"child": ("child-of", True), "parent": ("child-of", False), "has_parent": ("child-of", True)}
+    (kind, kind): {"child": ("child-of", True), "parent": ("child-of", False), "has_parent": ("child-of", True),
+                   "precedes": ("can-precede", True)}
     for kind in "WTP"
 }  # fmt: skip
 """First family, second family → the form of words → the relation, and whether the first is its start."""
@@ -96,11 +98,10 @@ def links(text: str, found: Sequence[Mention]) -> Iterator[Link]:
         form = _form(text, found[first], right=found[second], gap=gap.lstrip(")）]"))
         if form not in statements or _is_denied(text, found[first], right=found[second]):
             continue
-        relation, forward = statements[form]
-        authority = _claims_authority(text, found[first].start, end=found[second].end, relation=relation)
+        statement = _stated(text, found[first], right=found[second], said=statements[form])
         for left in _chain(first, joints, families=families, step=-1):
             for right in _chain(second, joints, families=families, step=1):
-                yield _link(found, left, right=right, statement=Statement(relation, forward, authority))
+                yield _link(found, left, right=right, statement=statement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,7 @@ class Statement:
     relation: str
     forward: bool
     authority: bool
+    implied: bool
 
 
 def _link(found: Sequence[Mention], left: int, *, right: int, statement: Statement) -> Link:
@@ -118,19 +120,25 @@ def _link(found: Sequence[Mention], left: int, *, right: int, statement: Stateme
     grouped = family(found[left].id) + statement.relation in ("Rhas-member", "Gachieves")
     about = right if grouped else left
     span = found[left if grouped else right]
-    return Link(found[start].id, statement.relation, found[end].id, about, (span.start, span.end), statement.authority)
+    return Link(found[start].id, statement.relation, found[end].id, about, (span.start, span.end),
+                statement.authority, statement.implied)  # fmt: skip
 
 
 def _form(text: str, left: Mention, *, right: Mention, gap: str) -> str:
     """The form of words that ties two mentions; empty if none does."""
-    if (family(left.id), family(right.id)) in (("T", "G"), ("W", "R")) and wordings.BRACKET.match(gap):
+    grouped = (family(left.id), family(right.id)) in (("T", "G"), ("W", "R"))
+    if grouped and wordings.BRACKET.match(gap):
         return "belongs"
-    match = wordings.VERB.match(gap)
-    if match and (wordings.PLAIN_TAIL.match(match["tail"]) or wordings.NAME_TAIL.match(match["tail"])):
-        return next(form for form in wordings.FORMS if match[form] is not None)
     for form, opening, closing in wordings.FRAMED:
-        if opening.match(gap) and closing.match(text, right.end):
+        if closing.match(text, right.end) and opening.match(gap):
             return form
+    if match := wordings.VERB.match(gap):
+        return next(form for form in wordings.FORMS if match[form] is not None)
+    contained = wordings.INSIDE.match(gap) or (wordings.CONTAINED.search(gap) and not wordings.PARTS.search(gap))
+    if grouped and contained:
+        return "belongs"
+    if wordings.IS.match(gap) and wordings.PARENT_BEFORE.search(text, max(0, left.start - _CONTEXT), left.start):
+        return "has_parent"
     if wordings.TO.match(gap) and (
         wordings.MAPS_BEFORE.search(text, max(0, left.start - _CONTEXT), left.start)
         or wordings.MAPPED_BEHIND.match(text, right.end)
@@ -154,19 +162,27 @@ def _chain(place: int, joints: Sequence[bool], *, families: Sequence[str], step:
 def _is_denied(text: str, left: Mention, *, right: Mention) -> bool:
     """Whether the sentence denies, asks or only supposes what it says of two mentions."""
     before = _sentence_before(text, left.start, reach=_CONTEXT)
-    if wordings.DENIED.search(before) or wordings.DENIED.search(text, left.end, right.start):
+    clauses = [cut.end() for cut in wordings.CLAUSE.finditer(before)]
+    if wordings.DENIED_BEFORE.search(before, clauses[-1] if clauses else 0):
+        return True
+    if wordings.DENIED.search(wordings.BRACKETS.sub("", text[left.end : right.start])):
         return True
     stop = wordings.STOP.search(text, right.end, right.end + 2 * _CONTEXT)
     return bool(wordings.ASKED.search(before) or (stop and stop.group() in "?？"))
 
 
-def _claims_authority(text: str, start: int, *, end: int, relation: str) -> bool:
-    """Whether the sentence says that a catalogue or a law says so."""
-    stop = wordings.STOP.search(text, end, end + 2 * _CONTEXT)
-    behind = text[start : stop.start() if stop else end + 2 * _CONTEXT]
-    sentence = _sentence_before(text, start, reach=2 * _CONTEXT) + behind
-    legal = relation == "touches" and wordings.LEGAL.search(text, start, end + len("violation"))
-    return bool(wordings.AUTHORITY.search(sentence) or legal)
+def _stated(text: str, left: Mention, *, right: Mention, said: tuple[str, bool]) -> Statement:
+    """The statement, with whether the sentence says that a catalogue or a law says so, or that it only may be so."""
+    relation, forward = said
+    stop = wordings.STOP.search(text, right.end, right.end + 2 * _CONTEXT)
+    behind = text[left.start : stop.start() if stop else right.end + 2 * _CONTEXT]
+    sentence = _sentence_before(text, left.start, reach=2 * _CONTEXT) + behind
+    claimed = bool(wordings.AUTHORITY.search(wordings.NO_AUTHORITY.sub(" ", sentence)))
+    denied = bool(wordings.NO_AUTHORITY.search(sentence))
+    hedged = denied or bool(wordings.HEDGED.search(sentence))
+    legal = relation == "touches" and bool(wordings.LEGAL.search(text, left.end, right.end + len("violation")))
+    authority = (claimed and not denied) or (legal and not hedged)
+    return Statement(relation, forward, authority, implied=not authority and (hedged or relation == "can-precede"))
 
 
 def _sentence_before(text: str, start: int, *, reach: int) -> str:

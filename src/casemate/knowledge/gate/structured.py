@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from casemate.knowledge.gate import fields, prose, sightings
 from casemate.knowledge.gate.layout import Row
@@ -13,6 +14,8 @@ from casemate.knowledge.gate.sightings import Sighting
 from casemate.knowledge.gate.walking import Walk, unescaped, walk
 
 _CONTEXT = 200
+_LONGEST_KEY = 60
+_KEY = re.compile(r'"(?P<key>[^"\\]{1,48})"\s*:\s*\[?\s*"?\Z')
 _HINTED = {"nist": "NIST ", "nist_800_53": "NIST ", "nist80053": "NIST ", "gdpr": "GDPR Art. ", "hipaa": "HIPAA ",
            "mlps": "MLPS ", "asvs": "ASVS ", "owasp": "OWASP "}  # fmt: skip
 
@@ -35,12 +38,22 @@ def sight(text: str, lexicon: Lexicon) -> list[Sighting] | None:
         Sighting(mention, context=text[max(0, mention.start - _CONTEXT) : mention.end + _CONTEXT]) for mention in found
     ]
     for first, last, start, end in holders:
-        seen[first:last] = _inside(text, found[first:last], start=start, end=end, lexicon=lexicon)
+        inside = _inside(text, found[first:last], start=start, end=end, lexicon=lexicon)
+        key = _key(text, start)
+        seen[first:last] = [
+            replace(one, context=f"{key} {one.context}", before=f"{key} {one.before}") for one in inside
+        ]
     for row in walked.rows:
         described = fields.describe(row, found, lexicon=lexicon, table=False)
         for place in described.places:
             seen[place] = described.onto(seen[place], place)
     return seen
+
+
+def _key(text: str, start: int) -> str:
+    """The key of a value, or of the list that it begins."""
+    match = _KEY.search(text, max(0, start - _LONGEST_KEY), start)
+    return match["key"] if match else ""
 
 
 def read(text: str) -> tuple[list[Value], list[Row]] | None:
