@@ -24,7 +24,7 @@ from casemate.knowledge.spelling import Speller
 
 _DEPTH = 60
 """How many places of each ranking take part in the fusion."""
-_RENOWN = 0.08
+_RENOWN = 0.05
 """Of two nodes that fit about as well, the one that is met more often is meant: 3 % more hits (measured)."""
 _STRENGTH = 0.05
 """Weight of a point of bm25."""

@@ -20,6 +20,7 @@ was we what when where which while who why will with without you your
 _PART = re.compile(r"[a-z0-9]+")
 _STEMMER = snowballstemmer.stemmer("porter")
 _STOP = frozenset(_STOP_WORDS.split())
+_STOP_CHARACTERS = frozenset("的了是在和与及或被把就都也还很会能要有没这那我你他它们吗呢吧啊个一不")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,10 @@ def latin(text: str) -> list[str]:
 
 
 def terms(text: str) -> list[str]:
-    """What a text is indexed and looked for by: stems of its words (Porter 1980), and pairs of Chinese characters."""
+    """What a text is indexed and looked for by: stems of words (Porter 1980), Chinese characters, and pairs of them."""
     parts = (part for word in latin(text) for part in _PART.findall(word))
-    return [stem(part) for part in parts if len(part) > 1 and part not in _STOP] + pairs(text)
+    alone = (character for run in _HAN.findall(fold(text)) for character in run if character not in _STOP_CHARACTERS)
+    return [*(stem(part) for part in parts if len(part) > 1 and part not in _STOP), *alone, *pairs(text)]
 
 
 @lru_cache(1 << 16)
