@@ -115,3 +115,15 @@ def test_a_circle_of_heirs_ends() -> None:
         Edge("CWE-1", "enables", "T1", EdgeKind.CURATED, "curated", "1"),
     )
     assert edges["CWE-1", "enables", "T1", EdgeKind.CURATED].former
+
+
+def test_evidence_names_only_the_sources_of_its_own_support() -> None:
+    edges = joined(
+        catalogue(),
+        *(Edge("CWE-1", "observed-in", f"CVE-2020-000{n}", EdgeKind.EVIDENCE, *KEV) for n in (1, 2)),
+        Edge("CVE-2020-0001", "way-in", "T9001", EdgeKind.OFFICIAL, *CTID),
+        Edge("CVE-2020-0002", "way-in", "T9002", EdgeKind.OFFICIAL, "Another map", "2021"),
+    )
+    one, other = (edges["CWE-1", "enables", id_, EdgeKind.EVIDENCE] for id_ in ("T9001", "T9002"))
+    assert one.source == "CISA KEV + CTID mappings of KEV"
+    assert other.source == "CISA KEV + Another map"

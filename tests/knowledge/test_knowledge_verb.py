@@ -12,6 +12,7 @@ from casemate import settings
 from casemate.cli.kb import kb
 from casemate.errors import KnowledgeError, UsageError
 from casemate.knowledge.graph import Graph
+from casemate.knowledge.update import opened
 
 
 @pytest.fixture
@@ -145,3 +146,22 @@ def test_an_id_that_the_graph_lacks_is_an_error(built: Path, arguments: tuple[st
 def test_search_keeps_to_a_budget_of_tokens(built: Path) -> None:
     assert len(parsed("search", "CSRF SSRF XXE XSS", "--limit", "4")["passages"]) == 4
     assert len(parsed("search", "CSRF SSRF XXE XSS", "--limit", "4", "--tokens", "200")["passages"]) < 4
+
+
+def test_explain_tells_a_vulnerability_s_weaknesses_and_what_exploits_it(built: Path) -> None:
+    text = printed("explain", "CVE-2021-44228")
+    assert "is a case of" in text
+    assert "CWE-502" in text
+    assert "was exploited by" in text
+    assert "T1190" in text
+
+
+def test_explain_marks_what_newer_versions_no_longer_say_and_names_the_heir_of_an_end_that_left(built: Path) -> None:
+    assert "no longer in newer versions" in printed("explain", "T1562")
+    assert "T1562.001 is gone; replaced by T1685" in printed("explain", "CWE-89", "--to", "T1562.001", code=1)
+    assert "both ends are CWE-89" in printed("explain", "CWE-89", "--to", "CWE-89", code=1)
+
+
+def test_a_build_does_not_run_beside_an_update(built: Path) -> None:
+    with opened(settings.load().sources), pytest.raises(KnowledgeError, match="update"):
+        printed("build")

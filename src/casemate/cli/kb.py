@@ -25,6 +25,7 @@ from casemate.knowledge.gate import mentions
 from casemate.knowledge.graph import Graph
 from casemate.knowledge.node import Edge, Node
 from casemate.knowledge.search import Search
+from casemate.knowledge.update import opened
 from casemate.report.visible import visible
 
 _FOUND = 1
@@ -46,8 +47,8 @@ def build(
 ) -> None:
     """Build the graph from the fetched sources; the old one stays in use until the new one is whole."""
     wanted = settings.load()
-    origin = builder.sources(wanted.artifacts, wanted.sources)
-    with _bars() as bars:
+    with _bars() as bars, opened(wanted.sources):  # an update that is under way would be undone
+        origin = builder.sources(wanted.artifacts, wanted.sources)
         report = builder.build(origin, wanted.graph, observe=lambda step: _advance(bars, step), force=force)
         embedded = _embed(wanted.graph, bars) if dense else 0
     if is_json(form, json):
@@ -122,7 +123,7 @@ def search(
         typer.echo(visible(f"{passage.node}  {passage.title}  ({passage.source} {passage.version})"))
         typer.echo(visible(textwrap.indent(textwrap.fill(passage.text, width() - 4), "    ")))
     if not found:
-        typer.echo("nothing found")
+        typer.echo("nothing found" + (f" that fits into {tokens} tokens" if tokens else ""))
 
 
 @kb.command()

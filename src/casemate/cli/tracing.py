@@ -14,23 +14,31 @@ from casemate.cli.output import Form, Json, TextOrJson, is_json, print_json
 from casemate.errors import KnowledgeError
 from casemate.knowledge.gate import mentions
 from casemate.knowledge.graph import Graph
-from casemate.knowledge.node import Edge, EdgeKind, Kind, Node, State
+from casemate.knowledge.node import Edge, EdgeKind, Node, State
 from casemate.knowledge.routes import Route, Step, routes
 from casemate.report.visible import visible
 
 _NOTHING = 1
 _MOST_ROWS = 5
 _KEV = "CISA KEV"
-_CHAPTERS: tuple[tuple[str, tuple[str, ...], tuple[Kind, ...]], ...] = (
-    ("belongs to", ("child-of", "has-member", "part-of", "achieves"), tuple(Kind)),
-    ("enables", ("enables",), (Kind.TECHNIQUE, Kind.WEAKNESS)),
-    ("attacked by", ("attacked-by", "carried-out-by"), (Kind.PATTERN, Kind.WEAKNESS, Kind.TECHNIQUE)),
-    ("countered by", ("mitigates", "counters"), (Kind.MITIGATION, Kind.CONTROL, Kind.COUNTERMEASURE, Kind.TECHNIQUE)),
-    ("detected by", ("detects",), (Kind.DETECTION, Kind.TECHNIQUE)),
-    ("touches", ("touches",), (Kind.CLAUSE, Kind.CONTROL, Kind.REQUIREMENT, Kind.WEAKNESS)),
-    ("seen in", ("observed-in", "way-in", "first-effect", "second-effect"), (Kind.VULNERABILITY,)),
-)
-"""Heading, relations, and the kinds of the node at the other end."""
+_HEADINGS = {
+    "child-of": ("belongs to", "has below it"),
+    "part-of": ("belongs to", "has below it"),
+    "has-member": ("has below it", "belongs to"),
+    "achieves": ("belongs to", "is achieved by"),
+    "enables": ("enables", "is enabled by"),
+    "attacked-by": ("is attacked by", "attacks"),
+    "carried-out-by": ("is carried out by", "carries out"),
+    "mitigates": ("counters", "is countered by"),
+    "counters": ("counters", "is countered by"),
+    "detects": ("detects", "is detected by"),
+    "touches": ("touches", "is touched by"),
+    "observed-in": ("was seen in", "is a case of"),
+    "way-in": ("was exploited by", "was the way into"),
+    "first-effect": ("led to", "was an effect of"),
+    "second-effect": ("led to", "was an effect of"),
+}
+"""What a relation says of the node where it starts, and of the one where it ends."""
 
 
 def explain(
@@ -69,8 +77,13 @@ def _node(graph: Graph, text: str) -> Node:
 
 
 def _ways(graph: Graph, start: Node, *, end: Node, found: tuple[Route, ...]) -> Iterator[str]:
-    if not found:
+    if start.id == end.id:
+        yield f"both ends are {start.id}"
+    elif not found:
         yield f"nothing in the graph leads from {start.id} to {end.id}"
+    if end.state is not State.LIVE:
+        heirs = ", ".join(edge.end for edge in graph.around(end.id, "replaced-by") if edge.start == end.id)
+        yield f"{end.id} is {end.state}" + (f"; replaced by {heirs}" if heirs else "")
     for number, route in enumerate(found, 1):
         yield f"{number}. {start.id} {start.name} → {end.id} {end.name}; its weakest step is {route.weakest}"
         for step in route.steps:
@@ -85,16 +98,19 @@ def _step(graph: Graph, step: Step) -> str:
 
 def _right(edge: Edge) -> str:
     """By what right an edge stands: its kind, its count, its source, and the reason that it carries."""
-    count = f" of {len(edge.support)} exploited CVEs" if edge.support and edge.relation == "enables" else ""
-    return "; ".join(filter(None, (f"{edge.kind}{count}", f"{edge.source} {edge.version}", edge.note)))
+    number = len(edge.support) if edge.relation == "enables" else 0
+    count = f" of {number} exploited CVE{'s' if number > 1 else ''}" if number else ""
+    former = "no longer in newer versions" if edge.former else ""
+    return "; ".join(filter(None, (f"{edge.kind}{count}", f"{edge.source} {edge.version}", former, edge.note)))
 
 
 def _chapters(graph: Graph, node: Node) -> Iterator[tuple[str, list[Edge]]]:
-    around = sorted(graph.around(node.id, former=node.state is not State.LIVE), key=lambda edge: edge.source != _KEV)
-    for heading, relations, kinds in _CHAPTERS:
-        edges = [edge for edge in around if edge.relation in relations and _kind(graph, _other(edge, node)) in kinds]
-        if edges:
-            yield heading, edges
+    edges = sorted(graph.around(node.id, former=node.state is not State.LIVE), key=lambda edge: edge.source != _KEV)
+    chapters: dict[str, list[Edge]] = {heading: [] for pair in _HEADINGS.values() for heading in pair}
+    for edge in edges:
+        if edge.relation in _HEADINGS:
+            chapters[_HEADINGS[edge.relation][edge.start != node.id]].append(edge)
+    yield from ((heading, found) for heading, found in chapters.items() if found)
 
 
 def _story(graph: Graph, node: Node) -> Iterator[str]:
@@ -133,11 +149,6 @@ def _route(graph: Graph, route: Route) -> dict[str, Any]:
 
 def _other(edge: Edge, node: Node) -> str:
     return edge.end if edge.start == node.id else edge.start
-
-
-def _kind(graph: Graph, id_: str) -> Kind | None:
-    node = graph.node(id_)
-    return node.kind if node else None
 
 
 def _name(graph: Graph, id_: str) -> str:

@@ -217,4 +217,4 @@ def _listed(head: str, rows: list[str]) -> Iterator[str]:
 
 def _edges(found: Difference) -> Iterator[str]:
     for row in found.edges:
-        yield f"edges {row.relation} of {row.source}: {row.added} new, {row.removed} gone"
+        yield f"edges {row.relation} ({row.source}): {row.added} new, {row.removed} gone"

@@ -6,7 +6,7 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,15 +76,18 @@ def build(origin: Sequence[Source], target: Path, *, observe: Observer | None = 
     name = digest(origin)
     if not force and (report := store.report_of(target, name)):
         return Report(*report, fresh=False)
-    target.parent.mkdir(parents=True, exist_ok=True)
     aside = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(target)
         counts = _write(origin, aside, digest=name, observe=observe or _nobody)
         aside.replace(target)
     except (sqlite3.Error, OSError) as error:
-        raise KnowledgeError(f"the graph cannot be written: {error}", where=str(target)) from error
+        remedy = "see that the folder can be written and has room; the old graph stays in use"
+        raise KnowledgeError(f"the graph cannot be written: {error}", where=str(target), remedy=remedy) from error
     finally:
-        aside.unlink(missing_ok=True)
+        with suppress(OSError):  # what kept it from being written is told already
+            aside.unlink(missing_ok=True)
     return Report(*counts, fresh=True)
 
 
@@ -98,6 +101,9 @@ def digest(origin: Sequence[Source]) -> str:
     for source in origin:
         total.update(source.importer.encode())
         for path in importers.files(source):
+            # an importer may read the version in a name
+            named = path.relative_to(source.path.parent) if source.path in path.parents else path.name
+            total.update(str(named).encode())
             try:
                 with path.open("rb") as file:
                     total.update(hashlib.file_digest(file, "sha256").digest())
@@ -128,6 +134,14 @@ def _write(origin: Sequence[Source], path: Path, *, digest: str, observe: Observ
             observe(Progress(stage, done, done))
         observe(Progress("index", 0))
         return writer.finish(digest)
+
+
+def _sweep(target: Path) -> None:
+    """Remove what builds that were killed have left behind."""
+    for left in target.parent.glob(f"{target.name}.*.part"):
+        pid = left.name.split(".")[-2]
+        if pid.isdecimal() and not Path("/proc", pid).exists():
+            left.unlink(missing_ok=True)
 
 
 def _nobody(_: Progress) -> None:

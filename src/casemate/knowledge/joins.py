@@ -107,28 +107,25 @@ def _successors(nodes: Mapping[str, Node], edges: Iterable[Edge]) -> dict[str, s
 
 
 def _through_vulnerabilities(edges: Iterable[Edge]) -> Iterator[Edge]:
-    """Weakness → technique, by the exploited vulnerabilities that have both."""
-    weaknesses: dict[str, list[str]] = defaultdict(list)
+    """Weakness → technique, by the exploited vulnerabilities that have both; sources are those of its own support."""
+    weaknesses: dict[str, list[Edge]] = defaultdict(list)
     techniques: dict[str, list[Edge]] = defaultdict(list)
-    versions: dict[str, str] = {}
     for edge in edges:
-        if edge.former:
-            continue
-        if edge.relation == "observed-in" and edge.source == _KEV:
-            weaknesses[edge.end].append(edge.start)
-            versions[_KEV] = edge.version
-        elif edge.relation in EFFECTS:
+        if not edge.former and edge.relation == "observed-in" and edge.source == _KEV:
+            weaknesses[edge.end].append(edge)
+        elif not edge.former and edge.relation in EFFECTS:
             techniques[edge.start].append(edge)
-            versions[edge.source] = edge.version
-    counts: dict[tuple[str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    found: dict[tuple[str, str], list[tuple[Edge, Edge]]] = defaultdict(list)
     for cve, owners in weaknesses.items():
-        for edge in techniques.get(cve, ()):
-            for cwe in owners:
-                counts[cwe, edge.end][edge.relation].add(cve)
-    source, version = " + ".join(versions), " + ".join(versions.values())
-    for (cwe, technique), shown in sorted(counts.items()):
+        for effect in techniques.get(cve, ()):
+            for owner in owners:
+                found[owner.start, effect.end].append((owner, effect))
+    for (cwe, technique), steps in sorted(found.items()):
+        told = {step.source: step.version for pair in steps for step in pair}
+        shown = {effect: {step.start for _, step in steps if step.relation == effect} for effect in EFFECTS}
         support = tuple(sorted(set().union(*shown.values())))
         note = "way in {}, first effect {}, second effect {}".format(*(len(shown[effect]) for effect in EFFECTS))
+        source, version = " + ".join(told), " + ".join(told.values())
         yield Edge(cwe, "enables", technique, EdgeKind.EVIDENCE, source, version, support, note)
 
 

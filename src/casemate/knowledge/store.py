@@ -162,13 +162,16 @@ def recency(version: str) -> tuple[int, ...]:
 
 
 def report_of(path: Path, digest: str) -> tuple[int, int, int, int] | None:
-    """The counts of the graph at `path` if it was sealed under `digest`; None if not, or if it is no graph."""
+    """The counts of the graph at `path` if it was sealed under `digest` and is whole; None if not."""
     if not path.is_file():
         return None
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
             meta = dict(connection.execute("SELECT key, value FROM meta"))
+            whole = connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
     except sqlite3.DatabaseError:
+        return None
+    if not whole:
         return None
     if meta.get("digest") != digest or meta.get("schema") != SCHEMA_VERSION:
         return None

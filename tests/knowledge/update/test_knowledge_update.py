@@ -21,7 +21,7 @@ def test_a_file_is_kept_and_the_graph_knows_what_it_says(desk: Desk, run: Run) -
     assert code == 0
     assert "CISA KEV: 2025-08-25 → 2041-02-03, 2025-08-25" in text
     assert "CVE-2041-0001  Gate Left Open" in text
-    assert "edges observed-in of CISA KEV: 1 new" in text
+    assert "edges observed-in (CISA KEV): 1 new" in text
     assert desk.kept() == {"kev.kev.json": kev(ENTRY).encode()}
     assert node_of(desk, "CVE-2041-0001").version == "2041-02-03"
     assert (desk.config.sources / "kev.kev.json").stat().st_mode & 0o777 == 0o600

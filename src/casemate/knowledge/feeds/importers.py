@@ -110,6 +110,8 @@ def recognise(path: Path) -> Source:
     Raises:
         KnowledgeError: no importer knows its format.
     """
+    if not (path.is_file() or path.is_dir()):
+        raise KnowledgeError("is no regular file or folder", where=str(path), remedy="give one that is")
     for name, importer in IMPORTERS.items():
         if importer.recognises(path):
             return Source(name, path)

@@ -16,8 +16,8 @@ UNREAL = "does not exist"
 ELSEWHERE = "not of a catalogue in this graph"
 
 _MOBILE = frozenset({
-    *range(1398, 1479), 1481, *range(1507, 1511), 1512, 1513, 1516, 1517, 1520, 1521, 1523, 1532, 1533, 1540, 1541, 1544,
-    1575, 1576, 1577, 1579, 1581, 1582, 1603, 1604, 1605, 1616, 1617, 1618, *range(1623, 1647), 1655, 1658,
+    *range(1398, 1479), 1481, *range(1507, 1511), 1512, 1513, 1516, 1517, 1520, 1521, 1523, 1532, 1533, 1540, 1541,
+    1544, 1575, 1576, 1577, 1579, 1581, 1582, 1603, 1604, 1605, 1616, 1617, 1618, *range(1623, 1647), 1655, 1658,
     *range(1660, 1664),
 })  # fmt: skip
 """Techniques for mobile devices: those in Attack Flow 3's list of every ATT&CK technique, revoked ones included
@@ -33,7 +33,8 @@ _FIRST_TOP_10 = "2003"
 """The first list of OWASP, of which CWE has no categories; those of 2004 to 2017 it has."""
 _SECTIONS = (range(102, 104), range(302, 319, 2), range(400, 415), range(500, 535))
 """45 CFR Part 164: the Security Rule is 164.302 to 164.318, even numbers alone, of which the graph holds 308 to 316;
-164.102 and 164.103 are of its Subpart A, the Breach Notification Rule lies in 164.400 to 164.414 and the Privacy Rule in 164.500 to 164.534."""
+164.102 and 164.103 are of its Subpart A, the Breach Notification Rule lies in 164.400 to 164.414 and the Privacy Rule
+in 164.500 to 164.534."""
 _FIRST_YEAR = 1999
 """The year of the first CVE identifiers (cve.org)."""
 _CVE = re.compile(r"CVE-(?P<year>\d{4})-(?P<number>\d{4}|[1-9]\d{4,18})")
@@ -95,9 +96,7 @@ def _is_other_section(id_: str) -> bool:
 
 
 def _is_other_level(id_: str) -> bool:
-    """GB/T 22239-2019: levels 1, 2 and 4 are chapters 6, 7 and 9; 8.2 to 8.5 extend level 3 to clouds, phones, things
-    and plants.
-    """
+    """Levels 1, 2 and 4 are chapters 6, 7 and 9 of GB/T 22239-2019; 8.2 to 8.5 extend level 3 to clouds and things."""
     chapter, section, *_ = id_.removeprefix("MLPS ").split(" ")[0].split(".")
     return (6 <= int(chapter) <= 9 and chapter != "8") or (chapter == "8" and 2 <= int(section) <= 5)
 

@@ -93,5 +93,5 @@ def _patterns(names: tuple[str, ...]) -> _Patterns:
             rf"(?<![A-Za-z]){one}{_KIND}(?:\s+(?:we|you|one|ATT&CK)\s+\w+)?\s*{holds}(?:\s*(?:技术|techniques?))?{_MARKS}[(（]?\s*\Z",
             re.IGNORECASE,
         ),
-        re.compile(rf"(?<![A-Za-z]){one}{_MARKS}(?:tactics?|战术)", re.IGNORECASE),
+        re.compile(rf"(?<![A-Za-z]){one}{_MARKS}(?:这一|这个|该|一类)?(?:tactics?|战术)", re.IGNORECASE),
     )

@@ -16,38 +16,46 @@ _REACH = 200
 _HAN_REACH = 60
 """The same where the text is not plain ASCII: no Chinese name is longer."""
 _AFTER = re.compile(
-    r"""[\s*_`"'“”]*
+    r"""(?:[ \t*_`"'“”]|\n(?=[ \t]*[(（]))*
     (?P<mark>[(（\[【:：「《]|[-–—]{1,2}(?=[\s\u3400-\u9fff])|[=＝]|,?[ ]i\.e\.,?[ ]
-        |[,，]?\s*(?:即|也就是|亦即|也称|又称|俗称|全称|名为|名叫|叫做?|称为|称作|意为|指的?是|是指?|表示|代表|定义为|的?(?:官方|正式|中文)?(?:标题|名称|名字|含义|全称)(?:是|为|叫做?)|说的是|讲的是)
-        |[,，]?\s*(?:that\ is(?:\ to\ say)?|namely|better\ known\ as|also\ known\ as|known\ as|aka|a\.k\.a\.|(?:or\ )?called|named|titled|entitled)[,:]?\s
-        |(?:is(?:\ (?:called|named|titled|entitled|known\ as|about|defined\ as|short\ for))?|means|denotes|describes|reads|refers\ to|stands\ for)\s(?:the\s|an?\s)?
-        |(?P<comma>,)\s+(?:the\s|an?\s)?|(?P<clause>{clause})|)
-    (?P<quote>[\s*_`"'“”‘’「《]*)(?:(?:also\ known\ as|aka|又称|也称|即|i\.e\.,?|名为|名称[:：]?)\s*)?""".replace(
-        "{clause}",
-        r"(?:on|about|governs|regulates|concerns|deals\ with|grants|is\ about|sets\ out|lays\ down)\ (?:the\ )?|规定了?的?是?|讲的?是?|涉及的?是|关于|确立了?|赋予了?",
-    ),
+        |[,，]?[ \t]*(?:即|也就是|亦即|也称|又称|俗称|全称|名为|名叫|叫做?|称为|称作|意为
+            |指的?是|是指?|表示|代表|定义为|说的是|讲的是
+            |的?(?:官方|正式|中文)?(?:标题|名称|名字|含义|全称)(?:是|为|叫做?))
+        |[,，]?[ \t]*(?:that[ ]is(?:[ ]to[ ]say)?|namely
+            |(?:better[ ]|also[ ])?known[ ]as|aka|a\.k\.a\.|(?:or[ ])?called|named
+            |titled|entitled)[,:]?[ \t]
+        |(?:is(?:[ ](?:called|named|titled|entitled|known[ ]as|about|defined[ ]as|short[ ]for))?|means
+            |denotes|describes|reads|refers[ ]to|stands[ ]for)[ \t](?:the\s|an?\s)?
+        |(?P<comma>,)[ \t]+(?:the\s|an?\s)?
+        |(?P<clause>(?:on|about|governs|regulates|concerns|deals[ ]with|grants|is[ ]about|sets[ ]out
+            |lays[ ]down)[ ](?:the[ ])?|规定了?的?是?|讲的?是?|涉及的?是|关于|确立了?|赋予了?)|)
+    (?P<quote>[ \t*_`"'“”‘’「《]*)(?:(?:also\ known\ as|aka|又称|也称|即|i\.e\.,?|名为|名称[:：]?)\s*)?""",
     re.VERBOSE,
 )
+"""What ties a name to the identifier before it; `clause` counts for clauses of laws and standards alone."""
 _CLAUSES = ("GDPR", "HIPAA", "MLPS", "ASVS", "NIST")
 _OPEN = re.compile(
-    r"[(（\[【]\s*(?:(?:MITRE|OWASP|NIST|HIPAA|GDPR|ASVS|MLPS|等保(?:2\.0)?|SP\s*800-53|45\s*CFR|GB/?T\s*22239(?:-2019)?|§|see|即|编号|对应"
-    r"|ATT&CK|weakness|technique|弱点|技术)\s*(?:Top\s*10\s*)?[:：]?\s*)*\Z"
+    r"[(（\[【]\s*(?:(?:MITRE|OWASP|NIST|HIPAA|GDPR|ASVS|MLPS|等保(?:2\.0)?|SP\s*800-53|45\s*CFR|GB/?T\s*22239(?:-2019)?|§"
+    r"|see|即|编号|对应|ATT&CK|weakness|technique|弱点|技术)\s*(?:Top\s*10\s*)?[:：]?\s*)*\Z"
 )
 _TIED = re.compile(r"\s*(?:[:：=＝]|\s[-–—]{1,2})\s*\Z")
 _SAID = re.compile(
-    r"[\s*_`\"'“”‘’」》]*(?:[,，]\s*(?:i\.e\.,?|that\s+is,?|namely)|[,，]?\s*(?:(?<!不)即|也就是|亦即)|,|\bis|\bas|(?:的?(?:弱点|漏洞|技术|攻击模式)?编号(?:是|为))"
-    r"|对应(?:的?(?:编号|弱点)?(?:是|为))?|(?<!不)就?是)\s*\Z|(?<=[\u3400-\u9fffA-Za-z\"”」])\s+\Z"
+    r"[ \t*_`\"'“”‘’」》]*(?:[,，][ ]?(?:i\.e\.,?|that[ ]is,?|namely)|[,，]?[ ]?(?:(?<!不)即|也就是|亦即)|,(?=[ ])"
+    r"|\bis|\bas|的?(?:弱点|漏洞|技术|攻击模式)?编号(?:是|为)|对应(?:的?(?:编号|弱点)?(?:是|为))?|(?<!不)就?是)[ \t]*\Z"
+    r"|(?<=[\u3400-\u9fffA-Za-z\"”」)）])[ \t]+\Z"
 )
-"""What else may stand between a name and the identifier that it is given: `SQL injection, CWE-89,`; `点击劫持 CWE-1021`."""
+"""What else may stand between a name and its identifier: `SQL injection, CWE-89,`; `点击劫持 CWE-1021`."""
 _LIST_MARK = re.compile(r"^[\s>*_`#\"'“”+-]*(?:\d{1,3}[.)、]\s*)?[\s*_`\"'“”]*")
 _ENDS = re.compile(
     r"""[\s*_]*[`"'”’」》]|[\s*_]*(?:\Z|[)）\]】」》|;；。.,，、:：?？!！<{}\n"”]|[-–—]+\s
     |(?:vulnerabilit|weakness|flaw|attack|issue|risk|defect|problem|bug|techni|tactic|sub-?techni|exist|occur|allow)\w*\b
-    |(?:in|on|at|via|through|from|by|is|was|are|were|has|when|where|because|which|that|found|can|after|before|during|within|inside|into|against|across|under|with|without|for|due|as|while|but|if)\b
+    |(?:in|on|at|via|through|from|by|is|was|are|were|has|when|where|because|which|that|found|can
+        |after|before|during|within|inside|into|against|across|under|with|without|for|due|as|while|but|if)\b
     |漏洞|攻击|缺陷|弱点|风险|问题|类|导致|造成|引起|技术|战术
     |[的在存会可已也都均并正未仍没将要应由与和被从对按用拿让给以且而有无仅共则就即还又再起后前时中内上下等及两三一多每各]
     |(?<=[\u3400-\u9fff])\s
-    |(?:appl|cover|requir|need|remain|appear|affect|still|also|now|first|stay|led|lead|came|come|will|may|should|must|could|would|does|did|had)\w*\b)""",
+    |(?:appl|cover|requir|need|remain|appear|affect|still|also|now|first|stay|led|lead|came|come|will|may|should|must
+        |could|would|does|did|had)\w*\b)""",
     re.VERBOSE | re.IGNORECASE,
 )
 _SUFFIX = re.compile(
@@ -63,8 +71,8 @@ _NAME_ENDS = re.compile(r"[\n)）\].;；,，。|\"“”]|\s[-–—]\s|$")
 class Claim:
     """A name given to a mention: its words and their span.
 
-    `marked` if a bracket, colon, comma, dash or word ties the two, `field` if it stands in a name's own column or key, and
-    `title` if it only looks like a name.
+    `marked` if a bracket, colon, comma, dash or word ties the two, `field` if it stands in a name's own column or key,
+    and `title` if it only looks like a name.
     """
 
     name: str
@@ -140,24 +148,23 @@ def _stands_alone(text: str, start: int, *, end: int, terms: Mapping[str, tuple[
 def _before(text: str, mention: Mention, *, terms: Mapping[str, tuple[str, ...]]) -> Claim | None:
     from_ = max(0, mention.start - _REACH)
     window = text[from_ : mention.start]
+    window = _LAW_BEFORE.sub("", window) if mention.id.startswith(_CLAUSES) else window
     if not window or (window[-1].isalnum() and not words.has_han(window[-1])):
         return None
-    tie, whole = _OPEN.search(window), False
-    if tie is None:
-        tie, whole = _TIED.search(window), True
-    if tie is None:
-        tie, whole = _SAID.search(window), False
+    line = _TIED.search(window)
+    tie = _OPEN.search(window) or line or _SAID.search(window)
     if tie is None:
         return None
+    whole = tie is line
     said = tie.group().strip()
     alone = said != "," or _stands_alone(text, mention.start, end=mention.end, terms=terms)
     claim = _ending_at(window, tie.start(), whole=whole, terms=terms) if alone else None
-    if claim is None or (whole and claim.start == from_ == 0 and mention.start > _REACH):
+    if claim is None or _is_part(window, claim, mention=mention):
         return None
-    if not said or said == ",":
-        ours = not _ID_BEFORE.search(window, 0, claim.start)
-        if not ours:
-            return None
+    is_cut = whole and claim.start == 0 < from_  # its line began before what was looked at
+    is_anothers = said in ("", ",") and _ID_BEFORE.search(window, 0, claim.start)
+    if is_cut or is_anothers:
+        return None
     return replace(claim, start=from_ + claim.start, end=from_ + claim.end, marked=bool(said))
 
 
@@ -182,6 +189,14 @@ def _ending_at(window: str, last: int, *, whole: bool, terms: Mapping[str, tuple
     return None
 
 
+def _is_part(window: str, claim: Claim, *, mention: Mention) -> bool:
+    """Whether a name only ends a longer title: that of an enhancement, `Access Enforcement | Dual Authorization`."""
+    titled = _TITLE_BEFORE.search(window, 0, claim.start)
+    return bool(titled) and (mention.id.startswith("NIST") or claim.name.isalpha()) and claim.name.isascii()
+
+
+_TITLE_BEFORE = re.compile(r"\b(?!The|An?\b|This)[A-Z][A-Za-z/-]*[ ](?:(?:to|of|for|and|in|with|on|the)[ ]){0,2}\Z")
+_LAW_BEFORE = re.compile(r"(?<=[\s(（,，:：])(?:(?:NIST|SP|800-53|HIPAA|45\s*CFR|MLPS|ASVS|§)\s*)+\Z")
 _TITLE_MARKS = frozenset("(（[【:：「《-–—=＝")
 _CLOSED = re.compile(
     r"[\s*_`\"'”’]*(?:(?P<comma>[,，、])\s*(?P<and>(?:and|or)\b|和|与|及|或)?\s*(?:(?:an?|the)\s)?|[.;:)）。；：\n]|\Z)"

@@ -51,7 +51,9 @@ _STOP = re.compile(r"(?<=[.!?])\s|[。！？\n]")
 _ADVISES_BEHIND = re.compile(r"\s*(?:instead|is\s+safe|would|avoids?|代替|才安全)")
 _NAME = re.compile(r"\S*[\w.]\(\)|[^\s(){}\[\]=;<>%$\\]*")
 """A single word, or a call with empty brackets: it names a thing, and quotes nothing."""
-_CODE = re.compile(r"[(){}\[\]=;<>%$\\]")
+_CODE = re.compile(r"[(){}\[\]=;<>%$\\]|\w: ?\S|\s/\w")
+_AFTERWARDS = re.compile(r"\b(?:after|before|since|once|following|behind)\s+\Z|(?:在|自从)\s*\Z", re.IGNORECASE)
+"""Before words that stand elsewhere than at the place that the sentence names."""
 _HOSTS = (".com", ".org", ".net", ".io", ".cn", ".gov", ".edu", ".local", ".dev", ".example", ".test")
 """`host.com:443` is no line of a file."""
 _LINE_JSON = re.compile(r"\A\s*\{")
@@ -103,7 +105,8 @@ def examine(text: str, material: Material) -> Iterator[Exhibit]:
     places = [place for place in _PLACE.finditer(text) if not (place["file"] or "").endswith(_HOSTS)]
     quotes = [quote for quote in _QUOTE.finditer(text) if _may_quote(_words(quote))]
     held = {quote.start(): material.holds(_words(quote)) for quote in quotes}
-    said = _paired(text, places, quotes=quotes)
+    there = [quote for quote in quotes if not _AFTERWARDS.search(text, 0, quote.start())]
+    said = _paired(text, places, quotes=there)
     for place in places:
         quote = said.get(place.start())
         words = [_words(quote)] if quote and held[quote.start()] else []
@@ -196,7 +199,7 @@ def _is_quotation(text: str, quote: re.Match[str], *, at_place: bool) -> bool:
     before = text[stops[-1] if stops else max(0, quote.start() - 200) : quote.start()]
     if _ADVISES.search(before) or _ADVISES_BEHIND.match(text, quote.end()):
         return False
-    code = quote["tick"] and _CODE.search(_words(quote))
+    code = not quote["straight"] and _CODE.search(_words(quote))
     return bool(code or at_place or (not quote["straight"] and _QUOTES.search(before)))
 
 

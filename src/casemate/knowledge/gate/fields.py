@@ -28,6 +28,8 @@ _COUNTERS = re.compile(r"counter(?!measure)|mitigat|对抗|缓解|防御", re.IG
 _DETECTS = re.compile(r"detect|检测", re.IGNORECASE)
 _TOUCHES = re.compile(r"touch|violat|breach|compl[iy]|违反|符合|涉及", re.IGNORECASE)
 _LEGAL = re.compile(r"violat|breach|compl[iy]|违反|符合", re.IGNORECASE)
+_LIST = "toolComponent"
+"""Under which label a row has the name of the list that its identifier is of, as SARIF has it."""
 _SPARE = 14
 """How much more than its identifier an identifier's cell may hold."""
 _MOST_CELLS = 24
@@ -59,11 +61,12 @@ class Described:
     tactics: dict[int, list[Claim]] = field(default_factory=lambda: defaultdict(list))
     links: dict[int, list[Link]] = field(default_factory=lambda: defaultdict(list))
     parents: set[int] = field(default_factory=set)
+    labels: dict[int, str] = field(default_factory=dict)
 
     @property
     def places(self) -> set[int]:
         """Which mentions it speaks of."""
-        return {*self.names, *self.tactics, *self.links, *self.parents}
+        return {*self.names, *self.tactics, *self.links, *self.parents, *self.labels}
 
     def onto(self, sighting: Sighting, place: int) -> Sighting:
         """The sighting with what the row adds; a name in its own column comes first."""
@@ -72,6 +75,7 @@ class Described:
             sighting,
             claims=(*own, *sighting.claims),
             tactics=(*self.tactics.get(place, ()), *sighting.tactics),
+            context=f"{self.labels.get(place, '')} {sighting.context}",
             links=(*sighting.links, *self.links.get(place, ())),
             after=" ".join((sighting.after, *(claim.name for claim in own))),
             is_parent=sighting.is_parent or place in self.parents,
@@ -104,10 +108,13 @@ def describe(row: Row, found: Sequence[Mention], *, lexicon: Lexicon, table: boo
     cells = [_cell(one, found) for one in row]
     if not any(cell.places for cell in cells):
         return described
+    list_ = next((cell.field.text for cell in cells if cell.field.label == _LIST), "")
     for place, claim in _names(cells, found, lexicon=lexicon, table=table):
         described.names.setdefault(place, claim)
     for place, claim in _tactics(cells, lexicon):
         described.tactics[place].append(claim)
+    for cell in cells:
+        described.labels.update((place, f"{cell.field.label} {list_}") for place in cell.places)
     described.parents.update(place for cell in cells if _PARENT.search(cell.field.label) for place in cell.places)
     holding = [cell for cell in cells if cell.places][:_MOST_CELLS]
     for left, right in permutations(holding, 2):
@@ -222,10 +229,11 @@ def _links(left: _Cell, right: _Cell, *, found: Sequence[Mention]) -> Iterator[L
 
 
 _COLUMNS = {"TG": "achieves", "WR": "has-member", "WT": "enables", "WP": "attacked-by", "TM": "mitigates",
-            "PT": "carried-out-by", "DT": "counters", "ST": "detects", "WL": "touches", "WW": "child-of", "TT": "child-of", "PP": "child-of"}  # fmt: skip
+            "PT": "carried-out-by", "DT": "counters", "ST": "detects", "WL": "touches", "WW": "child-of",
+            "TT": "child-of", "PP": "child-of"}  # fmt: skip
 """What two columns of such families may say of each other."""
-_LABELS = {"enables": _MAPPING, "attacked-by": _MAPPING, "carried-out-by": _MAPPING, "counters": _COUNTERS, "touches": _TOUCHES, "mitigates": _MITIGATION,
-           "detects": _DETECTS, "child-of": _PARENT}  # fmt: skip
+_LABELS = {"enables": _MAPPING, "attacked-by": _MAPPING, "carried-out-by": _MAPPING, "counters": _COUNTERS,
+           "touches": _TOUCHES, "mitigates": _MITIGATION, "detects": _DETECTS, "child-of": _PARENT}  # fmt: skip
 """The label that makes two columns say it; tactics and classes need none."""
 
 
@@ -237,7 +245,7 @@ def _relation(families: str, left: str, *, right: str) -> str:
         return relation
     labels = f"{left} {right}"
     if relation in ("mitigates", "detects", "child-of"):  # these are told by the right column alone
-        claimed = label.search(right) and not _PARENT.search(left)
+        claimed = bool(label.search(right)) and not _PARENT.search(left)
     else:
-        claimed = label.search(labels) or (relation != "touches" and _OFFICIAL.search(labels))
+        claimed = bool(label.search(labels) or (relation != "touches" and _OFFICIAL.search(labels)))
     return relation if claimed else ""

@@ -33,9 +33,17 @@ _DENIED = re.compile(
     r"\s*(?:an?\s+|the\s+)?(?:instance\s+of\s+|weakness\s+|弱点\s*)?\Z",
     re.IGNORECASE,
 )
+_CALLED_FORMER = re.compile(
+    r"[^,.;，。；\n]{0,12}?\b(?:is|was|were|has\s+been|had\s+been|got)\s+(?:since\s+|now\s+|later\s+)?(?:revoked|deprecated|retired|withdrawn"
+    r"|replaced|renamed|superseded|renumbered|dropped)\b|[^,.;，。；\n]{0,8}?(?:已经?|早已|现已)被?(?:废弃|弃用|撤销|替代|取代|停用|改为|更名)",
+    re.IGNORECASE,
+)
+_FORMER_BEFORE = re.compile(
+    r"(?:\b(?:formerly|previously|until\s+v?\d+(?:\.\d+)*)|旧编号|原编号|原为|曾为|前身)[\s:：为是]*\Z", re.IGNORECASE
+)
 _SPEAKS_OF_USAGE = re.compile(
     r"discourag|prohibit|not\s+(?:be\s+)?(?:used|allowed|recommended)|too\s+(?:broad|general|abstract|generic|wide)"
-    r"|instead\s+of|rather\s+than|\bparent|ancestor|pillar|不(?:推荐|建议|宜)|禁止|过于|而(?:不是|非)|父类|父弱点|上级",
+    r"|instead\s+of|rather\s+than|\bparent|ancestor|pillar|不(?:推荐|建议|宜)|禁止|过于|过宽|太宽|宽泛|过泛|改[为用]|更具体|更窄|而(?:不是|非)|父类|父弱点|上级",
     re.IGNORECASE,
 )
 
@@ -83,7 +91,7 @@ class Grader:
         None if it only looks like an identifier: a machine, a room, a part.
         """
         verdict = self._graded(sighting)
-        return None if verdict.failed and lookalikes.is_one(sighting) else verdict
+        return None if verdict.failed and lookalikes.is_one(sighting, is_real=verdict.grade != "H1") else verdict
 
     def _graded(self, sighting: Sighting) -> Verdict:
         id_ = self._resolved(sighting)
@@ -93,7 +101,8 @@ class Grader:
             return self._absent(mention)
         verdict = Verdict(mention, _RIGHT, node.name, node.source, node.version)
         if node.state is not State.LIVE:
-            return self._outdated(verdict, node)
+            told = _FORMER_BEFORE.search(sighting.before) or _CALLED_FORMER.match(sighting.after)
+            return verdict if told else self._outdated(verdict, node)
         return (
             self._misnamed(verdict, node, sighting=sighting)
             or self._misplaced(verdict, node, sighting=sighting)

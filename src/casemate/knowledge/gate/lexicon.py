@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache
+from itertools import chain
 from operator import itemgetter
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -131,18 +132,14 @@ class Lexicon:
                 self.official.add((catalogue(id_), words.fold(name)))
                 self._titles.append((id_, name))
         live = {id_ for id_, *_, state in rows if state == State.LIVE}
-        for term, id_ in graph.rows(_ALIASES):
+        ours = ((term, id_) for id_, terms in MITIGATIONS.items() for term in terms if id_ in live)
+        for term, id_ in chain(graph.rows(_ALIASES), ours):
             self._right[id_].add(words.fold(term))
             if id_ in live:
                 owned[words.fold(term)][id_] = None
         for id_, name, version in graph.rows(_EDITIONS):
             self.former[id_][words.fold(name)] = version
             owned[words.fold(name)].setdefault(id_)
-        for id_, terms in MITIGATIONS.items():
-            if id_ in live:
-                self._right[id_] |= set(map(words.fold, terms))
-                for term in terms:
-                    owned[words.fold(term)][id_] = None
         self._lend(rows, owned)
         self.names = {term: tuple(ids) for term, ids in owned.items() if term}
         self.tactics = {term: id_ for term, ids in self.names.items() for id_ in ids if id_.startswith("TA")}

@@ -15,7 +15,7 @@ _SUBJECT = re.compile(
 )
 """What a sentence speaks of that cites them."""
 _THING_BEFORE = re.compile(
-    r"\b(?:rooms?|models?|types?|parts?|units?|serial|sku|build|version|firmware|invoices?|orders?|pallets?|gates?|flights?|hall|desk|printers?"
+    r"\b(?:rooms?|codes?|models?|types?|parts?|units?|serial|sku|build|version|firmware|invoices?|orders?|pallets?|gates?|flights?|hall|desk|printers?"
     r"|device|machines?|pumps?|motors?|trains?|routers?|ports?|articles?|lots?|batch)(?:[\s_-]*(?:no\.?|number|id|name|code))?[\s:#\"]*\Z"
     r"|(?:型号|机型|房间|会议室|料号|订单|零件|设备|批次|编号为?|版本|固件|车次|航班|机床|电机)[\s:：为是\"]*\Z",
     re.IGNORECASE,
@@ -35,12 +35,22 @@ _HAN_AFTER = re.compile(
 )
 
 
-def is_one(sighting: Sighting) -> bool:
-    """Whether a mention that turned out wrong names a thing, in words that speak of no attack or defence."""
+_CODE = re.compile(r"\s*(?:[=<>+*/;\[%-]|\+\+|--)(?![\w>])")
+"""What follows a variable in a program."""
+_CELL = re.compile(r"(?:\A|\|)\s*\Z")
+
+
+def is_one(sighting: Sighting, *, is_real: bool) -> bool:
+    """Whether a mention that turned out wrong names a thing, in words that speak of no attack or defence.
+
+    What begins a text or a cell and has a noun behind it, `T1000 robot`, is one only if there is no such id.
+    """
     if family(sighting.mention.id) not in ("T", "G", "M", "D") or "." in sighting.mention.id:
         return False
     before, after = sighting.before, sighting.after
     if _SUBJECT.search(sighting.context):
         return False
-    counted = _COUNTED_BEFORE.search(before) and _NOUN_AFTER.match(after)
-    return bool(counted or _THING_BEFORE.search(before) or _SUFFIX.match(after) or _HAN_AFTER.match(after))
+    begins = not is_real and _CELL.search(before)
+    counted = (_COUNTED_BEFORE.search(before) or begins) and _NOUN_AFTER.match(after)
+    thing = counted or _THING_BEFORE.search(before) or _SUFFIX.match(after) or _HAN_AFTER.match(after)
+    return bool(thing or _CODE.match(after))

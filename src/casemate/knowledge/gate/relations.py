@@ -56,9 +56,9 @@ _STATEMENTS: dict[tuple[str, str], dict[str, tuple[str, bool]]] = {
     ("P", "W"): dict.fromkeys(("maps", "exploits", "attack_on"), ("attacked-by", False)),
     ("P", "T"): dict.fromkeys(("maps", "carried"), ("carried-out-by", True)),
     ("T", "P"): {"maps": ("carried-out-by", False)},
-    ("T", "G"): dict.fromkeys(("belongs", "maps"), ("achieves", True)),
+    ("T", "G"): dict.fromkeys(("belongs", "maps", "child"), ("achieves", True)),
     ("G", "T"): {"includes": ("achieves", False)},
-    ("W", "R"): dict.fromkeys(("belongs", "maps"), ("has-member", False)),
+    ("W", "R"): dict.fromkeys(("belongs", "maps", "child"), ("has-member", False)),
     ("R", "W"): dict.fromkeys(("includes", "maps"), ("has-member", True)),
     ("M", "T"): {"mitigates": ("mitigates", True)},
     ("T", "M"): {"mitigated": ("mitigates", False)},
@@ -74,7 +74,7 @@ _STATEMENTS: dict[tuple[str, str], dict[str, tuple[str, bool]]] = {
     ("L", "W"): {"maps": ("touches", False)},
 } | {
     (kind, kind): {"child": ("child-of", True), "parent": ("child-of", False), "has_parent": ("child-of", True),
-                   "precedes": ("can-precede", True)}
+                   "precedes": ("can-precede", True), "leads": ("can-precede", True)}
     for kind in "WTP"
 }  # fmt: skip
 """First family, second family → the form of words → the relation, and whether the first is its start."""
@@ -135,16 +135,18 @@ def _form(text: str, left: Mention, *, right: Mention, gap: str) -> str:
     if match := wordings.VERB.match(gap):
         return next(form for form in wordings.FORMS if match[form] is not None)
     contained = wordings.INSIDE.match(gap) or (wordings.CONTAINED.search(gap) and not wordings.PARTS.search(gap))
-    if grouped and contained:
-        return "belongs"
-    if wordings.IS.match(gap) and wordings.PARENT_BEFORE.search(text, max(0, left.start - _CONTEXT), left.start):
+    return "belongs" if grouped and contained else _embracing(text, left, right=right, gap=gap)
+
+
+def _embracing(text: str, left: Mention, *, right: Mention, gap: str) -> str:
+    """The form of words that begins before the first: `maps … to …`, `the parent of … is …`; empty if none does."""
+    before = max(0, left.start - _CONTEXT)
+    if wordings.IS.match(gap) and wordings.PARENT_BEFORE.search(text, before, left.start):
         return "has_parent"
-    if wordings.TO.match(gap) and (
-        wordings.MAPS_BEFORE.search(text, max(0, left.start - _CONTEXT), left.start)
-        or wordings.MAPPED_BEHIND.match(text, right.end)
-    ):
-        return "maps"
-    return ""
+    if not wordings.TO.match(gap):
+        return ""
+    mapped = wordings.MAPS_BEFORE.search(text, before, left.start) or wordings.MAPPED_BEHIND.match(text, right.end)
+    return "maps" if mapped else ""
 
 
 def _chain(place: int, joints: Sequence[bool], *, families: Sequence[str], step: int) -> list[int]:

@@ -15,8 +15,8 @@ class Sighting:
     """A mention with all that the text says of it.
 
     `claims` are names that it is given, `tactics` those that it is put under, `links` the relations whose statement is
-    about it. `context` is its sentence, `before` and `after` what stands right beside it: in its line, or its key in JSON.
-    `listed` are ids that stand in one list
+    about it. `context` is its sentence, `before` and `after` what stands right beside it: in its line, or its key in
+    JSON. `listed` are ids that stand in one list
     with it, `is_parent` whether it is only named as what stands above another.
     """
 

@@ -148,7 +148,12 @@ def _lifted(frame: _Frame) -> list[Field]:
     """What an object inside another tells of it: its identifier, and in SARIF the file, line and words of a place."""
     if frame.key in _PARTS_OF_A_PLACE:
         return [replace(one, label=frame.key) if one.label == "text" else one for one in frame.fields]
-    return [replace(one, label=frame.key) for one in frame.fields if one.label.casefold() in _ID_KEYS and frame.key]
+    named = frame.key == "toolComponent"  # the list that an identifier is of
+    return [
+        replace(one, label=frame.key)
+        for one in frame.fields
+        if frame.key and (one.label.casefold() in _ID_KEYS or (named and one.label == "name"))
+    ]
 
 
 def _list_of(key: str) -> str:

@@ -16,7 +16,10 @@ _STANDS = (
     r"|shows\s+up|serves?|remains?|works?)"
 )
 _PLACE = r"(?:as|under|underneath|beneath|below|in|into|within|inside|among|amongst|to|with|of|for)"
-_PART = r"(?:\s+(?:the|an?|one))?(?:\s+(?:part|members?|one|step|techniques?|weakness(?:es)?|entr(?:y|ies)|item|case)\s+(?:of|in|under|within))"
+_PART = (
+    r"(?:\s+(?:the|an?|one))?(?:\s+(?:part|members?|one|step|techniques?|weakness(?:es)?|entr(?:y|ies)"
+    r"|item|case)\s+(?:of|in|under|within))"
+)
 _ZH_PUT = (
     r"(?:归类|归档|归纳|划分|分类|登记|统计|收录|收|归|列|划|放|排|记|算|写|标|分|计|挂|落|编|视|看|当|说|定|并|摆)"
 )
@@ -27,7 +30,10 @@ def _any(*forms: str) -> str:
     return "|".join(forms)
 
 
-_AS = rf"{_BE}{_ADVERB}(?:{_PUT}\s+)?(?:by\s+[\w&]+\s+)?(?:to\s+be\s+|as\s+|among\s+)?(?:an?|the|one\s+of\s+the|our)?\s*(?:direct\s+|official\s+|known\s+)?"
+_AS = (
+    rf"{_BE}{_ADVERB}(?:{_PUT}\s+)?(?:by\s+[\w&]+\s+)?(?:to\s+be\s+|as\s+|among\s+)?(?:an?|the|one\s+of\s+the|our)?\s*"
+    r"(?:direct\s+|official\s+|known\s+)?"
+)
 """`is listed by MITRE as an official …`, before a noun."""
 
 BELONGS = _any(
@@ -36,7 +42,7 @@ BELONGS = _any(
     rf"(?:is|are|was|were)\s+{_ADVERB}(?:under|in|within|among|part\s+of|a\s+member\s+of|one\s+of)(?:{_PART})?",
     rf"(?:is|are|was|were)\s+{_ADVERB}(?:an?|the|one)\s+(?:\w+\s+)?(?:techniques?|weakness|step|member|entry|case)\s+(?:of|in|under|within|from)",
     r"under",
-    rf"{_ZH_PASSIVE}(?:归?属于?|隶属于?|归于|归入|列入|算进|归)(?:了|在)?",
+    rf"{_ZH_PASSIVE}(?:归?属于?|隶属于?|归于|归入|列入|算进|位于|处于|归)(?:了|在)?",
     rf"{_ZH_PASSIVE}{_ZH_PUT}(?:为|作|成|在|到|入|进|于|给|至|做)+了?",
 )
 """What says that one thing is a member of another."""
@@ -48,7 +54,8 @@ _FORMS = {
         r"(?:被|已)?(?:官方)?(?:映射|对应|关联|指向|链接)(?:到了?|至|于|为|的是|着)?",
     ),
     "leads": _any(
-        rf"{_ADVERB}(?:leads?\s+(?:straight\s+)?(?:on\s+)?to|enables?|results?\s+in|opens\s+the\s+(?:way|door)\s+to|gives\s+rise\s+to|causes?|allows?)",
+        rf"{_ADVERB}(?:leads?\s+(?:straight\s+)?(?:on\s+)?to|enables?|results?\s+in|opens\s+the\s+(?:way|door)\s+to|gives\s+rise\s+to|causes?|allows?)"
+        r"|as\s+(?:leading\s+to|enabling|causing)",
         rf"{_ADVERB}(?:makes?\s+possible|paves\s+the\s+way\s+(?:for|to))",
         r"(?:直接|间接)?(?:导致|引发|使能|造成|带来|促成)了?",
     ),
@@ -56,13 +63,16 @@ _FORMS = {
         rf"(?:is|are|can\s+be|may\s+be|was)\s+{_ADVERB}(?:exploited|attacked|abused|targeted|exercised|reached)"
         r"\s+(?:through|via|by(?:\s+means\s+of)?|using|with)",
     ),
-    "exploits": r"exploits?|abuses?|attacks?|targets?|takes\s+advantage\s+of|利用了?|攻击的是|针对(?:的是)?",
+    "exploits": _any(
+        r"exploits?|abuses?|attacks?|targets?|as\s+(?:exploiting|attacking|abusing|targeting)|takes\s+advantage\s+of",
+        r"利用了?|攻击的是|针对(?:的是)?",
+    ),
     "attack_on": (
         rf"{_AS}(?:\w+\s+)?(?:attacks?|attack\s+patterns?|patterns?|ways?\s+to\s+(?:attack|exploit))(?:\s+patterns?)?\s*"
         r"(?:\s(?:on|against|for|of)|\sthat\s+exploits?|(?<=attack)|(?<=exploit))"
     ),
     "carried": _any(
-        rf"(?:is|are|was|can\s+be)\s+{_ADVERB}(?:carried\s+out|implemented|realised|realized|performed|executed|done|achieved)"
+        rf"(?:as\s+)?(?:is|are|was|can\s+be|being)\s+{_ADVERB}(?:carried\s+out|implemented|realised|realized|performed|executed|done|achieved)"
         r"\s+(?:by\s+means\s+of|by\s+way\s+of|by|through|via|with|using|as)",
         r"(?:通过|借助|经由|靠)",
     ),
@@ -72,7 +82,7 @@ _FORMS = {
         r"(?:可|能|会|可以|能够)?先于",
     ),
     "mitigates": _any(
-        r"mitigates?|counters?|prevents?|stops?|blocks?|addresses",
+        r"mitigates?|counters?|prevents?|stops?|blocks?|addresses|as\s+(?:mitigating|countering|preventing|stopping|blocking)",
         rf"(?:{_AS}|serves\s+as\s+an?|acts\s+as\s+an?|counts\s+as\s+an?)\s*(?:\w+\s+)?(?:mitigations?|countermeasures?|counter|defen[cs]es?|remed(?:y|ies))"
         r"\s+(?:of|for|against|to)",
         r"(?:可|能|可以|能够)?(?:用于|用来)?(?:缓解|抵御|对抗|反制|抵消|阻止|防御|抵抗|应对|防范|遏制)了?",
@@ -81,8 +91,10 @@ _FORMS = {
         rf"(?:is|are|can\s+be|may\s+be)\s+{_ADVERB}(?:mitigated|countered|prevented|stopped)\s+(?:by|with|through|using)",
         r"的(?:官方)?(?:缓解|防护)?措施(?:是|为|包括|有)",
     ),
-    "includes": rf"{_ADVERB}(?:includes?|contains?|covers?|comprises?|lists?|holds?)|包含了?|包括了?|涵盖了?|收录了?|下有|下含|列有",
+    "includes": rf"{_ADVERB}(?:includes?|contains?|covers?|comprises?|lists?|holds?)"
+    r"|包含了?|包括了?|涵盖了?|收录了?|下有|下含|列有",
     "child": (
+        r"(?:sits|stands|hangs|lives|ranks)\s+(?:directly\s+|right\s+)?(?:below|under|beneath)|"
         rf"{_AS}(?:child(?:ren)?|sub-?types?|sub-?techniques?|sub-?class(?:es)?|sub-?weakness(?:es)?|sub-?categor(?:y|ies)|descendants?|speciali[sz]ations?)"
         r"(?:\s+weakness|\s+technique|\s+entry|\s+node)?\s+(?:of|under|below)"
     ),
@@ -149,18 +161,24 @@ MAPS_BEFORE = re.compile(
     re.IGNORECASE,
 )
 MAPPED_BEHIND = re.compile(rf"{NAMED}\s*(?:之间)?的?(?:官方)?(?:映射|对应|关联)")
-_ZH_IS = r"(?:是|为|系|属于|属|作为|当成|算作?|成了|说成(?:是)?|当作|视为|视作|看作|看成|列为|列作|写成|记为|记作|标为|定为|归为|归作|并作)"
+_ZH_IS = (
+    r"(?:是|为|系|属于|属|作为|当成|算作?|成了|说成(?:是)?|当作|视为|视作|看作|看成"
+    r"|列[为作入进]|写成|记为|记作|标为|定为|归为|归作|并作)"
+)
 FRAMES = (
     ("exploited", rf"{_FILLER}(?:通过|经由|由|被)\s*{_TAIL}", r"(?:来|所|进行|被)?利用"),
-    ("child", rf"{_FILLER}{_ZH_IS}\s*{_TAIL}", r"的(?:一个|一种|直接)?(?:子类型?|子级|子项|子条目|子弱点|子节点|子技术|下级|下位|后代)"),
+    ("child", rf"(?:{_FILLER}{_ZH_IS}|\s*[(（,，])\s*{_TAIL}",
+     r"的(?:一个|一种|直接)?(?:子类型?|子级|子项|子条目|子弱点|子节点|子技术|下级|下位|后代)"),
     ("parent", rf"{_FILLER}{_ZH_IS}\s*{_TAIL}", r"的(?:一个|直接)?(?:父类|父级|父项|父弱点|父节点|父技术|上级|上位)"),
     ("attack_on", rf"{_FILLER}{_ZH_IS}\s*(?:是)?(?:针对|利用|攻击)?\s*{_TAIL}", r"(?:的|之)(?:一种|官方)?攻击"),
-    ("belongs", rf"{_FILLER}{_ZH_IS}\s*{_TAIL}", r"(?:类别|战术|类|榜单)?(?:中|里|下|之下)?的?(?:成员|一员|一项|一步|技术|手法|条目|内容|一部分)"),
+    ("belongs", rf"{_FILLER}{_ZH_IS}\s*{_TAIL}",
+     r"(?:类别|战术|类|榜单)?(?:中|里|下|之下)?的?(?:成员|一员|一项|一步|技术|手法|条目|内容|一部分)"),
     ("mitigated", rf"{_FILLER}可?(?:由|被|通过|用)\s*{_TAIL}", r"来?(?:缓解|对抗|抵御)"),
     ("mitigates", rf"{_FILLER}{_ZH_IS}\s*{_TAIL}", r"的(?:一项|官方)?(?:缓解|防护|防御|对抗)(?:措施|手段)?"),
     ("carried", rf"{_FILLER}(?:由|用|以)\s*{_TAIL}", r"(?:来)?(?:实施|实现|完成|执行)"),
     ("precedes", rf"{_FILLER}(?:发生)?在\s*{_TAIL}", r"之前"),
-    ("has_parent", rf"{NAMED}\s*(?:has|lists|shows|gets|with)\s+{_TAIL}", r"\s+as\s+(?:its|the|a|an)\s+(?:direct\s+)?(?:parent|ancestor)"),
+    ("has_parent", rf"{NAMED}\s*(?:has|lists|shows|gets|with)\s+{_TAIL}",
+     r"\s+as\s+(?:its|the|a|an)\s+(?:direct\s+)?(?:parent|ancestor)"),
     ("maps", rf"{_FILLER}(?:与|和|跟|同)\s*{_TAIL}", r"(?:相|互相)?(?:对应|关联|映射)"),
 )  # fmt: skip
 """Chinese forms that close behind the second identifier: the form, what opens it, and what closes it."""
@@ -214,7 +232,7 @@ LEGAL = re.compile(
 )
 CONTAINED = re.compile(
     r"\b(?:under|within|inside|among|belongs?|falls?|sits?|listed|filed|placed|part\s+of|member\s+of|techniques?\s+of)\b"
-    r"|归|列|划|属|隶|成员|之下|名下|记在|放在|放进|算"
+    r"|归|列|划|属|隶|成员|之下|名下|位于|记在|放在|放进|算"
 )
 """A word that says, in one plain clause, that what comes first is inside what comes second."""
 PARTS = re.compile(
