@@ -16,6 +16,8 @@ from casemate.knowledge.gate.evidence import Material
 from casemate.knowledge.graph import Graph
 
 _MAX_BYTES = 50_000_000
+_NOT_WRITTEN = frozenset({".git", ".hg", ".svn"})
+"""What a repository keeps for itself; every other hidden folder may be what a text is about."""
 _MAX_FILES = 5_000
 _PROBED_BYTES = 8_192
 _MOST_CONTROLS = 0.1
@@ -112,7 +114,7 @@ def _material(root: Path) -> Iterator[tuple[str, str]]:
         return
     files = left = 0
     for folder, inner, names in os.walk(root):
-        inner[:] = sorted(name for name in inner if not name.startswith("."))
+        inner[:] = sorted(name for name in inner if name not in _NOT_WRITTEN)
         for name in sorted(names):
             path = Path(folder, name)
             if path.is_symlink() or not path.is_file() or path.stat().st_size > _MAX_BYTES:

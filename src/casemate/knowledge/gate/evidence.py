@@ -54,6 +54,7 @@ _NAME = re.compile(r"\S*[\w.]\(\)|[^\s(){}\[\]=;<>%$\\]*")
 _CODE = re.compile(r"[(){}\[\]=;<>%$\\]|\w: ?\S|\s/\w")
 _AFTERWARDS = re.compile(r"\b(?:after|before|since|once|following|behind)\s+\Z|(?:在|自从)\s*\Z", re.IGNORECASE)
 """Before words that stand elsewhere than at the place that the sentence names."""
+_REACH = 40
 _HOSTS = (".com", ".org", ".net", ".io", ".cn", ".gov", ".edu", ".local", ".dev", ".example", ".test")
 """`host.com:443` is no line of a file."""
 _LINE_JSON = re.compile(r"\A\s*\{")
@@ -105,7 +106,7 @@ def examine(text: str, material: Material) -> Iterator[Exhibit]:
     places = [place for place in _PLACE.finditer(text) if not (place["file"] or "").endswith(_HOSTS)]
     quotes = [quote for quote in _QUOTE.finditer(text) if _may_quote(_words(quote))]
     held = {quote.start(): material.holds(_words(quote)) for quote in quotes}
-    there = [quote for quote in quotes if not _AFTERWARDS.search(text, 0, quote.start())]
+    there = [quote for quote in quotes if not _AFTERWARDS.search(text, max(0, quote.start() - _REACH), quote.start())]
     said = _paired(text, places, quotes=there)
     for place in places:
         quote = said.get(place.start())

@@ -19,6 +19,8 @@ from casemate.knowledge.gate.sightings import Sighting
 
 _NAME = re.compile(r"(?P<of>.*?)[\s_.\-]*(?:names?|titles?|名称|标题|名)\s*\Z", re.IGNORECASE)
 _ID = re.compile(r"(?P<of>.*?)[\s_.\-]*(?:ids?|numbers?|编号|标识)\s*\Z", re.IGNORECASE)
+_LABELLED = re.compile(r"\W*(?:(?:[A-Za-z&.]{1,12}|[\u3400-\u9fff]{1,4})\W{0,3})?")
+"""What may stand before the identifier that a cell is about: a mark, a label such as `ATT&CK:`."""
 _TACTIC = re.compile(r"tactic|战术|kill.?chain", re.IGNORECASE)
 _MAPPING = re.compile(r"map|enable|lead|exploit|映射|对应|导致|利用", re.IGNORECASE)
 _OFFICIAL = re.compile(r"official|MITRE.?map|官方", re.IGNORECASE)
@@ -87,6 +89,8 @@ class _Cell:
     field: Field
     places: tuple[int, ...]
     families: frozenset[str]
+    leads: bool
+    """Whether it begins with an identifier; a description only mentions some: a row's other fields are not theirs."""
 
     @property
     def is_id(self) -> bool:
@@ -116,7 +120,7 @@ def describe(row: Row, found: Sequence[Mention], *, lexicon: Lexicon, table: boo
     for cell in cells:
         described.labels.update((place, f"{cell.field.label} {list_}") for place in cell.places)
     described.parents.update(place for cell in cells if _PARENT.search(cell.field.label) for place in cell.places)
-    holding = [cell for cell in cells if cell.places][:_MOST_CELLS]
+    holding = [cell for cell in cells if cell.places and cell.leads][:_MOST_CELLS]
     for left, right in permutations(holding, 2):
         for link in _links(left, right, found=found):
             described.links[link.about].append(link)
@@ -127,7 +131,8 @@ def _cell(one: Field, found: Sequence[Mention]) -> _Cell:
     first = bisect_left(found, one.start, key=lambda mention: mention.start)
     last = bisect_left(found, max(one.end, one.start + 1), key=lambda mention: mention.start)
     places = tuple(range(first, last))
-    return _Cell(one, places, frozenset(family(found[place].id) for place in places))
+    before = one.text[: max(0, found[places[0]].start - one.start)] if places else ""
+    return _Cell(one, places, frozenset(family(found[place].id) for place in places), bool(_LABELLED.fullmatch(before)))
 
 
 def _names(
@@ -192,7 +197,7 @@ def _key_of_id(label: str) -> str:
 
 def _tactics(cells: list[_Cell], lexicon: Lexicon) -> Iterator[tuple[int, Claim]]:
     """The tactics that a row names in a column of their own, for each technique in it."""
-    techniques = [place for cell in cells if "T" in cell.families for place in cell.places]
+    techniques = [place for cell in cells if cell.leads and "T" in cell.families for place in cell.places]
     for cell in cells if techniques else ():
         if _TACTIC.search(cell.field.label) and not cell.places:
             for claim in _tactic_names(cell.field, lexicon):
