@@ -24,6 +24,12 @@ def small(tmp_path: Path) -> Small:
 
 
 @pytest.fixture
+def plain_list(tmp_path: Path) -> Path:
+    """The small XML list, to be broken at will."""
+    return Path(shutil.copy(SMALL / "cwe.xml", tmp_path / "plain.xml"))
+
+
+@pytest.fixture
 def small_graph(small: Small, tmp_path: Path) -> Iterator[Graph]:
     path = tmp_path / "graph.sqlite"
     build(small.sources, path)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,6 @@ from fakes.cwe_list import (
     entries,
     lines,
 )
-
-
-@pytest.fixture
-def plain_list(tmp_path: Path) -> Path:
-    """The small XML list, to be broken at will."""
-    return Path(shutil.copy(SMALL / "cwe.xml", tmp_path / "plain.xml"))
 
 
 def refused(path: Path) -> KnowledgeError:

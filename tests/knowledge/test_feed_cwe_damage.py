@@ -20,12 +20,6 @@ from fakes.cwe_list import (
 )
 
 
-@pytest.fixture
-def plain_list(tmp_path: Path) -> Path:
-    """The small XML list, to be broken at will."""
-    return Path(shutil.copy(SMALL / "cwe.xml", tmp_path / "plain.xml"))
-
-
 def refused(path: Path) -> KnowledgeError:
     with pytest.raises(KnowledgeError) as caught:
         list(cwe_json.read(path))

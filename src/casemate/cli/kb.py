@@ -16,12 +16,10 @@ from rich.console import Console
 from casemate import settings
 from casemate.cli import checking, tracing, updating
 from casemate.cli.output import Form, Json, TextOrJson, is_json, print_json, width
-from casemate.errors import KnowledgeError
 from casemate.gateway.grounding import within
 from casemate.knowledge import build as builder
 from casemate.knowledge import embed
 from casemate.knowledge.curated import dossiers
-from casemate.knowledge.gate import mentions
 from casemate.knowledge.graph import Graph
 from casemate.knowledge.node import Edge, Node
 from casemate.knowledge.search import Search
@@ -88,9 +86,7 @@ def show(
 ) -> None:
     """Show a node, its other names, and what is around it."""
     with Graph.open(settings.load().graph) as graph:
-        node = graph.node(mentions.canonical(id_))
-        if node is None:
-            raise KnowledgeError(f"the graph has no {id_!r}", remedy='try casemate kb search "…"')
+        node = tracing.named(graph, id_)
         edges, aliases, editions = graph.around(node.id), graph.aliases(node.id), graph.editions(node.id)
     written = dossiers.dossier(node.id)
     if is_json(form, json):

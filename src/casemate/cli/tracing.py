@@ -50,9 +50,9 @@ def explain(
 ) -> None:
     """Explain a node by its relations, or how it leads to another; each with its kind, source and CVE count."""
     with Graph.open(settings.load().graph) as graph:
-        start = _node(graph, id_)
+        start = named(graph, id_)
         if to:
-            end = _node(graph, to)
+            end = named(graph, to)
             found = routes(graph, start.id, end=end.id)
             value: dict[str, Any] = {"routes": [_route(graph, route) for route in found]}
             lines = list(_ways(graph, start, end=end, found=found))
@@ -69,7 +69,12 @@ def explain(
         raise typer.Exit(_NOTHING)
 
 
-def _node(graph: Graph, text: str) -> Node:
+def named(graph: Graph, text: str) -> Node:
+    """The node of an id as a person types it.
+
+    Raises:
+        KnowledgeError: there is none.
+    """
     node = graph.node(mentions.canonical(text))
     if node is None:
         raise KnowledgeError(f"the graph has no {text!r}", remedy='try casemate kb search "…"')
