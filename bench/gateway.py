@@ -33,7 +33,7 @@ from casemate.engine.llamacpp import LlamaCpp
 from casemate.engine.simulator import Script, Simulator
 from casemate.gateway.admission import Admission
 from casemate.gateway.pipeline import closing
-from casemate.plan.planner import Plan
+from casemate.plan.decision import CpuPlan
 from casemate.web.app import application, serving
 from casemate.web.services import Services
 
@@ -53,7 +53,7 @@ async def main(path: str) -> None:
 
 async def measure(engine: Engine, rounds: int, *, path: str = "") -> None:
     """Print the time to the first token, direct and through the gateway."""
-    plan = Plan(engine.name, "bench", path, context=1024, slots=1, threads=2, memory_bytes=0)
+    plan = CpuPlan(engine.name, "bench", path, context=1024, slots=1, threads=2, memory_bytes=0)
     async with (
         supervisor.running(engine, plan) as endpoint,
         HttpModel(endpoint, key=engine.key) as model,
@@ -91,7 +91,7 @@ def question(words: str, limit: int) -> ChatRequest:
 async def resident_mb() -> float:
     """What a real `casemate up` keeps in memory, the graph open and one grounded request answered; no engine in it."""
     engine = Simulator(Script(otherwise=_WORDS))
-    plan = Plan(engine.name, "simulator", "", context=1024, slots=1, threads=1, memory_bytes=0)
+    plan = CpuPlan(engine.name, "simulator", "", context=1024, slots=1, threads=1, memory_bytes=0)
     with tempfile.TemporaryDirectory() as home:
         artifacts = Path(home) / "artifacts"
         shutil.copytree(settings.load().artifacts, artifacts, ignore=shutil.ignore_patterns("*.gguf*", ".*"))

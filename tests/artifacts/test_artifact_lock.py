@@ -9,7 +9,7 @@ import pytest
 
 from casemate.artifacts import lock
 from casemate.artifacts.lock import Artifact, Carrier, Url
-from casemate.checkpoint.tools import read_gguf
+from casemate.checkpoint.gguf import read_gguf
 from casemate.errors import UsageError
 
 HASH = re.compile(r"[0-9a-f]{64}")

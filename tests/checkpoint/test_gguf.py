@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from casemate.checkpoint.tools import read_gguf
+from casemate.checkpoint.gguf import read_gguf
 from casemate.errors import UsageError
 
 TYPES: dict[str, int] = {"<B": 0, "<H": 2, "<I": 4, "<i": 5, "<f": 6, "<?": 7, "<Q": 10}

@@ -19,7 +19,7 @@ from casemate.engine.llamacpp import LlamaCpp
 from casemate.engine.simulator import Script, Simulator
 from casemate.gateway.completion import Completion
 from casemate.gateway.pipeline import Cited, closing
-from casemate.plan.planner import Plan
+from casemate.plan.decision import CpuPlan
 from fakes.platform import Checker, platform, services
 from fakes.streams import DONE, OPENING, last, say
 from fakes.upstream import Reply, upstream
@@ -36,7 +36,7 @@ QUESTION = ChatRequest(
 
 @asynccontextmanager
 async def engine(started: LlamaCpp | Simulator, path: Path | str = "") -> AsyncIterator[ChatModel]:
-    plan = Plan(started.name, "the-model", str(path), context=512, slots=1, threads=2, memory_bytes=0)
+    plan = CpuPlan(started.name, "the-model", str(path), context=512, slots=1, threads=2, memory_bytes=0)
     async with supervisor.running(started, plan) as where, HttpModel(where, key=started.key) as model:
         yield model
 

@@ -22,7 +22,7 @@ from casemate.engine.llamacpp import LlamaCpp
 from casemate.engine.remote import Remote
 from casemate.engine.simulator import Script, Simulator
 from casemate.errors import EngineDied, ModelError
-from casemate.plan.planner import Plan
+from casemate.plan.decision import CpuPlan
 from engine.family import descendants, living, port_is_free
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # one start of each engine serves them all
@@ -34,14 +34,14 @@ LONG = "one two three four five six seven eight nine ten " * 200
 @dataclass(frozen=True)
 class Running:
     engine: Engine
-    plan: Plan
+    plan: CpuPlan
     endpoint: Endpoint
     seen: list[Starting | Ready]
 
 
-def plan_for(kind: str, request: pytest.FixtureRequest) -> Plan:
+def plan_for(kind: str, request: pytest.FixtureRequest) -> CpuPlan:
     path: Path | str = request.getfixturevalue("model_file") if kind == "llamacpp" else ""
-    return Plan(kind, "the-model", str(path), context=512, slots=2, threads=2, memory_bytes=0)
+    return CpuPlan(kind, "the-model", str(path), context=512, slots=2, threads=2, memory_bytes=0)
 
 
 def engine_of(kind: str) -> Engine:
@@ -169,7 +169,7 @@ async def test_it_ends_while_it_is_still_loading(kind: str, request: pytest.Fixt
 @pytest.mark.model
 async def test_a_model_file_that_is_none_is_an_engine_that_died_and_says_why(tmp_path: Path) -> None:
     (tmp_path / "x.gguf").write_text("this is no model")
-    plan = Plan("llamacpp", "x", str(tmp_path / "x.gguf"), context=512, slots=1, threads=1, memory_bytes=0)
+    plan = CpuPlan("llamacpp", "x", str(tmp_path / "x.gguf"), context=512, slots=1, threads=1, memory_bytes=0)
     with pytest.raises(EngineDied, match="model loading error") as caught:
         async with supervisor.running(LlamaCpp(), plan):
             pytest.fail("it cannot load")

@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 from casemate.engine import supervisor
 from casemate.engine.simulator import Faults, Script, Simulator
-from casemate.plan.planner import Plan
+from casemate.plan.decision import CpuPlan
 from engine.family import descendants
 
-PLAN = Plan(engine="simulator", model="sim", path="", context=4096, slots=2, threads=1, memory_bytes=0)
+PLAN = CpuPlan(engine="simulator", model="sim", path="", context=4096, slots=2, threads=1, memory_bytes=0)
 
 
 async def main(deed: str, faults: Faults) -> None:

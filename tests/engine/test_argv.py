@@ -8,9 +8,9 @@ from syrupy.assertion import SnapshotAssertion
 from casemate.engine.interface import Engine
 from casemate.engine.llamacpp import LlamaCpp
 from casemate.engine.simulator import Faults, Script, Simulator
-from casemate.plan.planner import Plan
+from casemate.plan.decision import CpuPlan
 
-_PLAN = Plan("llamacpp", "a model", "/models/a model.gguf", 4096, slots=2, threads=3, memory_bytes=0)
+_PLAN = CpuPlan("llamacpp", "a model", "/models/a model.gguf", 4096, slots=2, threads=3, memory_bytes=0)
 _ENGINES: list[Engine] = [LlamaCpp(key="k"), Simulator(Script(faults=Faults(die_after_tokens=3)), key="k")]
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import casemate
 from casemate.engine.interface import Starting
 from casemate.engine.llamacpp import LlamaCpp
-from casemate.plan.planner import Plan
+from casemate.plan.decision import CpuPlan
 
-PLAN = Plan("llamacpp", "tiny", "/models/tiny.gguf", context=2048, slots=3, threads=2, memory_bytes=0)
+PLAN = CpuPlan("llamacpp", "tiny", "/models/tiny.gguf", context=2048, slots=3, threads=2, memory_bytes=0)
 
 
 def test_the_plan_becomes_a_command_line_and_the_key_an_environment_variable() -> None:

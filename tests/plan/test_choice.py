@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from casemate.doctor.machine import Machine
 from casemate.plan.choice import Candidate, choose, without_source
-from casemate.plan.planner import GIB, Intent
+from casemate.plan.decision import GIB, Intent
 
 INTENT = Intent()
 LARGE = Candidate("large", fetch_bytes=2 * GIB, weights_bytes=2 * GIB, kv_bytes_per_token=28672)

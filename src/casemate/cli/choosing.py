@@ -8,12 +8,13 @@ from casemate.artifacts import fetch as store
 from casemate.artifacts import lock
 from casemate.artifacts.lock import Artifact
 from casemate.artifacts.partial import Observer
-from casemate.checkpoint.tools import read_gguf
+from casemate.checkpoint.gguf import read_gguf
 from casemate.doctor.probe import measure
 from casemate.errors import ArtifactError
 from casemate.finding import ModelNote
 from casemate.plan.choice import Candidate, choose, without_source
-from casemate.plan.planner import Intent, Plan, plan
+from casemate.plan.cpu import plan
+from casemate.plan.decision import CpuPlan, Intent
 from casemate.settings import Settings
 
 RULES_ONLY = "no model: rules only"
@@ -23,7 +24,7 @@ RULES_ONLY = "no model: rules only"
 class Chosen:
     """What to run (None: nothing, rules only), and what the reader must know about it."""
 
-    plan: Plan | None
+    plan: CpuPlan | None
     note: ModelNote
 
 
@@ -46,7 +47,7 @@ def choose_model(settings: Settings, observer: Observer | None = None) -> Chosen
             candidates = without_source(candidates, name, why=error.what)
             continue
         planned = plan(machine, read_gguf(path), intent=intent)
-        if isinstance(planned, Plan):
+        if isinstance(planned, CpuPlan):
             return Chosen(planned, ModelNote(name, "; ".join(choice.notes)))
         candidates = without_source(candidates, name, why="; ".join(planned.reasons))
     return Chosen(None, ModelNote("", "; ".join((RULES_ONLY, *choice.notes))))

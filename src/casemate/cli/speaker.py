@@ -19,7 +19,7 @@ from casemate.engine.remote import Remote
 from casemate.engine.supervisor import Terms, running
 from casemate.errors import EngineError, SettingsError
 from casemate.finding import ModelNote
-from casemate.plan.planner import Plan
+from casemate.plan.decision import CpuPlan
 from casemate.settings import Settings
 
 PUBLIC_NAME = "casemate"
@@ -43,7 +43,7 @@ class Backend:
     """What to run behind a gateway, and what the reader must know about it."""
 
     engine: Engine
-    plan: Plan
+    plan: CpuPlan
     note: ModelNote
 
 
@@ -54,7 +54,7 @@ def backend(settings: Settings, observer: Observer | None = None) -> Backend | M
         if not name:
             raise SettingsError("engine_url needs engine_model: the model's name there", remedy="see docs/settings.md")
         engine = Remote(settings.engine_url, name, settings.engine_api_key.get_secret_value())
-        planned = Plan("remote", name, "", _CONTEXT_UNKNOWN, slots=_REMOTE_SLOTS, threads=0, memory_bytes=0)
+        planned = CpuPlan("remote", name, "", _CONTEXT_UNKNOWN, slots=_REMOTE_SLOTS, threads=0, memory_bytes=0)
         return Backend(engine, planned, ModelNote(name, f"at {settings.engine_url}"))
     chosen = choose_model(settings, observer)
     return Backend(LlamaCpp(), chosen.plan, chosen.note) if chosen.plan else chosen.note

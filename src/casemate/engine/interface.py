@@ -1,4 +1,4 @@
-"""The engine port: what a Plan needs to become a process that answers."""
+"""The engine port: what a CpuPlan needs to become a process that answers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from casemate.chat.model import Endpoint
-from casemate.plan.planner import Plan
+from casemate.plan.decision import CpuPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """Its kind, as in `Plan.engine`."""
+        """Its kind, as in `CpuPlan.engine`."""
         ...
 
     @property
@@ -46,11 +46,11 @@ class Engine(Protocol):
         """The secret that its HTTP server asks for; empty where there is none."""
         ...
 
-    def launch(self, plan: Plan, port: int) -> Launch | None:
+    def launch(self, plan: CpuPlan, port: int) -> Launch | None:
         """The process to start for this plan on this loopback port; None if there is none to start."""
         ...
 
-    def endpoint(self, plan: Plan, port: int) -> Endpoint:
+    def endpoint(self, plan: CpuPlan, port: int) -> Endpoint:
         """Where it will answer.
 
         Raises:

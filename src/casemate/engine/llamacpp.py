@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from casemate.chat.model import Endpoint
 from casemate.engine.interface import Launch, Starting
-from casemate.plan.planner import Plan
+from casemate.plan.decision import CpuPlan
 
 _PHASES = (
     ("loading model '", Starting("load", 0.1)),
@@ -26,7 +26,7 @@ class LlamaCpp:
     key: str = field(default_factory=secrets.token_urlsafe, repr=False)
     name: str = field(default="llamacpp", init=False)
 
-    def launch(self, plan: Plan, port: int) -> Launch:
+    def launch(self, plan: CpuPlan, port: int) -> Launch:
         """The server's process; the key travels in its environment."""
         options = {
             "--path": plan.path,
@@ -42,7 +42,7 @@ class LlamaCpp:
             environment=(("CASEMATE_ENGINE_KEY", self.key),),
         )
 
-    def endpoint(self, plan: Plan, port: int) -> Endpoint:
+    def endpoint(self, plan: CpuPlan, port: int) -> Endpoint:
         """Loopback."""
         return Endpoint(f"http://127.0.0.1:{port}", plan.model, plan.context)
 

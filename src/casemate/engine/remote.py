@@ -14,7 +14,7 @@ from casemate.chat.address import hands_out_credentials
 from casemate.chat.model import Endpoint
 from casemate.engine.interface import Launch, Starting
 from casemate.errors import EngineError
-from casemate.plan.planner import Plan
+from casemate.plan.decision import CpuPlan
 
 _LOOKUP_S = 5.0
 _REMEDY = "give the address of an OpenAI-compatible server, such as http://10.0.0.5:8000"
@@ -35,12 +35,12 @@ class Remote:
     key: str = field(default="", repr=False)
     name: str = field(default="remote", init=False)
 
-    def launch(self, plan: Plan, port: int) -> Launch | None:
+    def launch(self, plan: CpuPlan, port: int) -> Launch | None:
         """Nothing to start."""
         del plan, port
         return None
 
-    def endpoint(self, plan: Plan, port: int) -> Endpoint:
+    def endpoint(self, plan: CpuPlan, port: int) -> Endpoint:
         """The address, without `/v1`.
 
         Raises:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 
 from casemate.chat.model import Endpoint
 from casemate.engine.interface import Launch, Starting
-from casemate.plan.planner import Plan
+from casemate.plan.decision import CpuPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Simulator:
     key: str = field(default_factory=secrets.token_urlsafe, repr=False)
     name: str = field(default="simulator", init=False)
 
-    def launch(self, plan: Plan, port: int) -> Launch:
+    def launch(self, plan: CpuPlan, port: int) -> Launch:
         """The server's process; the key travels in its environment."""
         program = (sys.executable, "-P", "-m", "casemate.engine.simulator_server")
         return Launch(
@@ -92,7 +92,7 @@ class Simulator:
             environment=(("CASEMATE_ENGINE_KEY", self.key),),
         )
 
-    def endpoint(self, plan: Plan, port: int) -> Endpoint:
+    def endpoint(self, plan: CpuPlan, port: int) -> Endpoint:
         """Loopback."""
         return Endpoint(f"http://127.0.0.1:{port}", plan.model, plan.context)
 

@@ -30,7 +30,7 @@ from casemate.engine.child import Child
 from casemate.engine.interface import Engine, Ready, Starting
 from casemate.engine.remote import refuse_link_local
 from casemate.errors import EngineDied, EngineError, ModelError
-from casemate.plan.planner import Plan
+from casemate.plan.decision import CpuPlan
 
 Observer = Callable[[Starting | Ready], None]
 
@@ -78,7 +78,7 @@ USUAL = Terms()
 
 
 @asynccontextmanager
-async def running(engine: Engine, plan: Plan, *, terms: Terms = USUAL) -> AsyncIterator[Endpoint]:
+async def running(engine: Engine, plan: CpuPlan, *, terms: Terms = USUAL) -> AsyncIterator[Endpoint]:
     """Run the engine for this plan; see the module.
 
     SIGTERM and SIGINT, where nobody else handles them, cancel the block and leave it as SystemExit(143) and
@@ -99,7 +99,7 @@ async def running(engine: Engine, plan: Plan, *, terms: Terms = USUAL) -> AsyncI
 
 
 @asynccontextmanager
-async def _ready(engine: Engine, plan: Plan, *, terms: Terms) -> AsyncIterator[tuple[Endpoint, Child | None]]:
+async def _ready(engine: Engine, plan: CpuPlan, *, terms: Terms) -> AsyncIterator[tuple[Endpoint, Child | None]]:
     """The engine, ready; a start that lost its port to somebody else is tried again on another."""
     for attempts_left in reversed(range(_ATTEMPTS)):
         port = terms.pick_port()

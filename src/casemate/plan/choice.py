@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from casemate.doctor.machine import Machine
-from casemate.plan.planner import GIB, Intent, memory_bytes, spare_bytes
+from casemate.plan.cpu import memory_bytes, spare_bytes
+from casemate.plan.decision import GIB, Intent
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.checkpoint.facts import Checkpoint
+from casemate.checkpoint.facts import Gguf
 from casemate.doctor.machine import Machine
-from casemate.plan.planner import GIB, Intent, Plan, Refusal, memory_bytes, plan
+from casemate.plan.cpu import memory_bytes, plan
+from casemate.plan.decision import GIB, CpuPlan, Intent, Refusal
 
 MIB = 1 << 20
 MACHINE = Machine(
@@ -19,7 +20,7 @@ MACHINE = Machine(
     system="Linux",
     architecture="x86_64",
 )
-CHECKPOINT = Checkpoint(
+CHECKPOINT = Gguf(
     path="model.gguf",
     name="A model",
     architecture="qwen2",
@@ -30,13 +31,13 @@ CHECKPOINT = Checkpoint(
 )
 
 
-def planned(machine: Machine = MACHINE, checkpoint: Checkpoint = CHECKPOINT, *, intent: Intent = Intent()) -> Plan:  # noqa: B008 - it is frozen
+def planned(machine: Machine = MACHINE, checkpoint: Gguf = CHECKPOINT, *, intent: Intent = Intent()) -> CpuPlan:  # noqa: B008 - it is frozen
     outcome = plan(machine, checkpoint, intent=intent)
-    assert isinstance(outcome, Plan), outcome
+    assert isinstance(outcome, CpuPlan), outcome
     return outcome
 
 
-def refused(machine: Machine = MACHINE, checkpoint: Checkpoint = CHECKPOINT, *, intent: Intent = Intent()) -> Refusal:  # noqa: B008 - it is frozen
+def refused(machine: Machine = MACHINE, checkpoint: Gguf = CHECKPOINT, *, intent: Intent = Intent()) -> Refusal:  # noqa: B008 - it is frozen
     outcome = plan(machine, checkpoint, intent=intent)
     assert isinstance(outcome, Refusal), outcome
     return outcome

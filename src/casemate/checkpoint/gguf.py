@@ -1,4 +1,4 @@
-"""Reads a model file's header into a `Checkpoint`. Nothing but the header is read, and nothing in it is believed.
+"""Reads a model file's header into a `Gguf`. Nothing but the header is read, and nothing in it is believed.
 
 Format: GGUF versions 2 and 3 (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md), little-endian.
 """
@@ -11,7 +11,7 @@ from math import prod
 from os import fstat
 from pathlib import Path
 
-from casemate.checkpoint.facts import Checkpoint
+from casemate.checkpoint.facts import Gguf
 from casemate.errors import UsageError
 
 _VERSIONS = frozenset({2, 3})
@@ -38,7 +38,7 @@ _Value = int | float | bytes | list[int | float]
 _Entries = dict[bytes, _Value]
 
 
-def read_gguf(path: Path) -> Checkpoint:
+def read_gguf(path: Path) -> Gguf:
     """Read the header of a GGUF file.
 
     Args:
@@ -66,7 +66,7 @@ class _Foreign(Exception):  # noqa: N818 - it never leaves this file
     """The bytes are not what the format says."""
 
 
-def _checkpoint(entries: _Entries, path: Path, *, size_bytes: int) -> Checkpoint:
+def _checkpoint(entries: _Entries, path: Path, *, size_bytes: int) -> Gguf:
     architecture = _text(entries, b"general.architecture")
     prefix = architecture + b"."
     layers = _number(entries, prefix + b"block_count", most=_MOST_LAYERS)
@@ -75,7 +75,7 @@ def _checkpoint(entries: _Entries, path: Path, *, size_bytes: int) -> Checkpoint
     width = _number(entries, prefix + b"embedding_length") // max(*heads, 1)
     key_size = _number(entries, prefix + b"attention.key_length", default=width)
     value_size = _number(entries, prefix + b"attention.value_length", default=width)
-    return Checkpoint(
+    return Gguf(
         path=str(path),
         name=_shown(_text(entries, b"general.name", default=path.stem.encode())),
         architecture=_shown(architecture),

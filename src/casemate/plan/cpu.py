@@ -1,14 +1,13 @@
-"""What to run: Machine, Checkpoint and Intent become a Plan, or a Refusal that names every reason."""
+"""How to run a GGUF file on the CPU: Machine, Gguf and Intent become a CpuPlan, or a Refusal with every reason."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
-from casemate.checkpoint.facts import Checkpoint
+from casemate.checkpoint.facts import Gguf
 from casemate.doctor.machine import Machine
+from casemate.plan.decision import GIB, CpuPlan, Intent, Refusal
 
-GIB = 1 << 30
 LEAST_CONTEXT = 512
 """Tokens; below this no question with its passages fits."""
 HEADROOM_BYTES = GIB // 2
@@ -22,39 +21,7 @@ Both figures: measured 2026-11-30, docs/decisions/0003-step-down.md.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Intent:
-    """What the user wants: context in tokens per request, requests at once, threads (0: all cores)."""
-
-    context: int = 4096
-    concurrency: int = 2
-    threads: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A launch decision. `reasons` explains each value by its own field name."""
-
-    engine: str
-    model: str
-    path: str
-    context: int
-    slots: int
-    threads: int
-    memory_bytes: int
-    reasons: tuple[tuple[str, str], ...] = field(default=())
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why it cannot run here, every reason, and what would make it fit."""
-
-    model: str
-    reasons: tuple[str, ...]
-    remedy: str
-
-
-def plan(machine: Machine, checkpoint: Checkpoint, *, intent: Intent) -> Plan | Refusal:
+def plan(machine: Machine, checkpoint: Gguf, *, intent: Intent) -> CpuPlan | Refusal:
     """Decide how to run a GGUF checkpoint on the CPU.
 
     Args:
@@ -63,7 +30,7 @@ def plan(machine: Machine, checkpoint: Checkpoint, *, intent: Intent) -> Plan | 
         intent: what is wanted.
 
     Returns:
-        The Plan, or a Refusal that lists every reason.
+        The CpuPlan, or a Refusal that lists every reason.
     """
     context = min(intent.context, checkpoint.context_length)
     tokens = max(context, 0) * max(intent.concurrency, 0)
@@ -73,7 +40,7 @@ def plan(machine: Machine, checkpoint: Checkpoint, *, intent: Intent) -> Plan | 
         reasons, remedies = zip(*obstacles, strict=True)
         return Refusal(model=checkpoint.name, reasons=reasons, remedy="; ".join(dict.fromkeys(remedies)))
     threads = intent.threads or machine.cores
-    return Plan(
+    return CpuPlan(
         engine="llamacpp",
         model=checkpoint.name,
         path=checkpoint.path,
@@ -95,9 +62,7 @@ def spare_bytes(machine: Machine) -> int:
     return max(machine.memory_available_bytes - HEADROOM_BYTES, 0)
 
 
-def _obstacles(
-    machine: Machine, checkpoint: Checkpoint, *, intent: Intent, need_bytes: int
-) -> Iterator[tuple[str, str]]:
+def _obstacles(machine: Machine, checkpoint: Gguf, *, intent: Intent, need_bytes: int) -> Iterator[tuple[str, str]]:
     """Each reason why not, with its remedy."""
     if intent.context < LEAST_CONTEXT:
         yield (
@@ -120,10 +85,8 @@ def _obstacles(
         )
 
 
-def _explained(
-    machine: Machine, checkpoint: Checkpoint, *, intent: Intent, need_bytes: int
-) -> Iterator[tuple[str, str]]:
-    """Each value of the Plan by its field name, with the reason for it."""
+def _explained(machine: Machine, checkpoint: Gguf, *, intent: Intent, need_bytes: int) -> Iterator[tuple[str, str]]:
+    """Each value of the CpuPlan by its field name, with the reason for it."""
     context = min(intent.context, checkpoint.context_length)
     cache_bytes = context * intent.concurrency * checkpoint.kv_bytes_per_token
     yield "context", f"{context} tokens: wanted {intent.context}, trained for {checkpoint.context_length}"
