@@ -1,4 +1,4 @@
-"""Facts of a model, as values. Reading them: `gguf` (one file), `config` and `headers` (a folder of safetensors).
+"""Facts of a model, as values. `reading` makes them of any path: by `gguf`, by `config`, by `weights` (the headers).
 
 Nothing here depends on an engine or a machine; what a rank of some parallel layout holds of it is `plan.memory`.
 """
@@ -74,12 +74,15 @@ class Recurrent:
     """Layers whose state does not grow with the context (linear attention, state space): numbers per sequence.
 
     `heads` is what tensor parallelism splits; `state_numbers` and `convolution_numbers` count all heads of one layer.
+    `state_dtype` is the type of the state's numbers where it is not the model's (the convolution's always is); the
+    convolution grows by one column for each token of a draft.
     """
 
     layers: tuple[int, ...]
     heads: int
     state_numbers: int
     convolution_numbers: int
+    state_dtype: str = ""
 
 
 Cache = Grouped | Latent | Compressed | Recurrent
@@ -123,8 +126,10 @@ class Checkpoint:
     """What a model folder, or its config.json alone, says of the model. Its name decides nothing.
 
     `architecture` is the engine's class name, `model_type` the config's. `weights_from` tells whether the bytes were
-    read from safetensors headers or computed from the config. `layers` has one block a layer, in order; `embedding` and
-    `head` stand outside (a tied head has no bytes). `quantization` is the config's method (`fp8`, `gptq`, …; empty for
+    read from safetensors headers, computed from the config, or spread by the config from an index's total (a folder
+    without its weights); `tensors` counts them, 0 where that is not known. `layers` has one block a layer, in order;
+    `embedding` and `head` stand outside (the last norm is the head's; a tied head has no matrix). `context_length` is 0
+    where the config tells none. `quantization` is the config's method (`fp8`, `gptq`, …; empty for
     none), `expert_dtype` the config's word for routed experts where it differs. `rope_scaled_from` is the window before
     scaling, 0 where there is no scaling. `notes` tells what was guessed.
     """
@@ -133,7 +138,7 @@ class Checkpoint:
     name: str
     architecture: str
     model_type: str
-    weights_from: Literal["headers", "config"]
+    weights_from: Literal["headers", "config", "index"]
     layers: tuple[Block, ...]
     embedding: Block
     head: Block
@@ -153,6 +158,7 @@ class Checkpoint:
     draft: Draft | None = None
     rope_scaled_from: int = 0
     vision: Block = Block()
+    tensors: int = 0
     notes: tuple[str, ...] = ()
 
     @property
