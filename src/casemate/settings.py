@@ -7,6 +7,7 @@ is an error that names key, value and source. Read once at a roof and passed dow
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,11 @@ def load(**overrides: Any) -> Settings:
 def engine_key() -> str:
     """The per-launch key in an engine's own process; empty elsewhere."""
     return os.environ.get(_ENGINE_KEY, "")
+
+
+def of_environment(names: Iterable[str]) -> dict[str, str]:
+    """Those of the named variables that are set, an empty one too; what is not named is never seen."""
+    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def child_environment(**extra: str) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Asks the world what this machine is. The answers are a `Machine`; nothing here judges them.
 
-Everything comes from files below one root, so that a recorded tree can be measured like the real one.
+Files are read below one root, so that a recorded tree can be measured like the real one.
 """
 
 from __future__ import annotations
@@ -8,10 +8,19 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from casemate.doctor.machine import Machine
+from casemate.doctor import driver as drivers
+from casemate.doctor import nvidia_smi_run, packages, pci, surroundings
+from casemate.doctor.driver import Answers
+from casemate.doctor.machine import Driver, Machine, Surroundings
+from casemate.doctor.toolkit import toolkit
+
+Reasons = tuple[tuple[str, str], ...]
+"""A fact's name, and why it is not known."""
 
 _KIB = 1 << 10
 
@@ -37,6 +46,117 @@ def measure(folder: Path, *, root: Path = Path("/")) -> Machine:
         system=platform.system(),
         architecture=platform.machine(),
     )
+
+
+def examine(
+    folder: Path,
+    *,
+    root: Path = Path("/"),
+    model_folder: Path | None = None,
+    variables: Mapping[str, str] | None = None,
+    environment: Path | None = None,
+) -> Machine:
+    """Measure this host with its cards, their driver, and all that decides whether an engine starts on them.
+
+    It needs no root, no torch, no nvidia-smi and no card, and it comes back in time from a driver that does not answer.
+
+    Args:
+        folder: see `measure`.
+        root: where `proc`, `sys` and `dev` are; another one for a recorded tree, which holds no driver to be asked.
+        model_folder: where the model lies or is to lie; only noted.
+        variables: those of `surroundings.VARIABLES` that are set. Without PATH no program is found.
+        environment: the virtual environment of the Python that runs the engine; else that of VIRTUAL_ENV or
+            CONDA_PREFIX, before this Python's own packages.
+
+    Returns:
+        The facts. What could not be found out is None or empty, and why stands in `unknown`: `driver`, `cards`,
+        `driver.nvml`, `driver.cuinit`, `nvidia-smi`, `packages.NAME.capabilities`, `surroundings.FIELD`.
+    """
+    variables = variables or {}
+    answers = _ask(variables, root)
+    module = surroundings.kernel_module(root)
+    driver = answers.driver or (Driver(version=module) if module else None)
+    found = packages.installed(_folders(variables, environment, root=root))
+    around, refusals = _around(variables, answers, root=root)
+    cards = tuple(
+        replace(card, numa_node=pci.numa_node(card.bus, root) if card.bus else None) for card in answers.cards
+    )
+    return replace(
+        measure(folder, root=root),
+        cards=cards,
+        pairs=answers.pairs,
+        driver=drivers.of_kernel(driver, module) if driver else None,
+        packages=found.packages,
+        surroundings=around,
+        model_folder=str(model_folder or ""),
+        unknown=(*_reasons(answers, driver), *refusals, *found.unknown),
+    )
+
+
+def _ask(variables: Mapping[str, str], root: Path) -> Answers:
+    """The libraries, and nvidia-smi where they tell of no card although there is something of a driver."""
+    if root != Path("/"):
+        return Answers(unknown=(("driver", "a recorded tree has no driver that could be asked"),))
+    answers = drivers.ask(variables)
+    if answers.cards or dict(answers.unknown).get("cards"):
+        return answers
+    more = nvidia_smi_run.ask(variables)
+    return replace(
+        answers,
+        cards=more.cards,
+        pairs=more.pairs,
+        driver=_both(answers.driver, more.driver),
+        unknown=answers.unknown + more.unknown,
+    )
+
+
+def _both(asked: Driver | None, printed: Driver | None) -> Driver | None:
+    if not asked or not printed:
+        return asked or printed
+    known = asked if asked.cuda else replace(asked, cuda=printed.cuda, cuda_from=printed.cuda_from)
+    return replace(known, version=asked.version or printed.version)
+
+
+def _reasons(answers: Answers, found: Driver | None) -> tuple[tuple[str, str], ...]:
+    """Why there is no driver or no card, in the words of whoever should have known."""
+    told = dict(answers.unknown)
+    why = told.get("driver.nvml") or told.get("driver.cuinit") or "the driver lists none"
+    if not found:
+        told.setdefault("driver", why)
+    if not answers.cards:
+        told.setdefault("cards", told.get("driver", why))
+    return tuple(told.items())
+
+
+def _around(variables: Mapping[str, str], answers: Answers, *, root: Path) -> tuple[Surroundings, Reasons]:
+    around = surroundings.surroundings(variables, root=root)
+    tools = toolkit(variables, root=root)
+    denied = tuple(sorted({*around.device_nodes_denied, *(node for node, _ in answers.denied)}))
+    refusals = [(f"surroundings.device_nodes_denied {node}", why) for node, why in answers.denied]
+    if around.shm_total_bytes is None:
+        refusals.append(("surroundings.shm_total_bytes", "there is no /dev/shm to measure"))
+    whole = replace(
+        around,
+        device_nodes_denied=denied,
+        nvcc=tools.nvcc,
+        nvcc_path=tools.nvcc_path,
+        cuda_home=tools.cuda_home,
+        compilers=tools.compilers,
+    )
+    return whole, tuple(refusals)
+
+
+def _folders(variables: Mapping[str, str], environment: Path | None, *, root: Path) -> Iterator[Path]:
+    """Where the engine's Python looks for packages."""
+    if environment:
+        yield from packages.site_folders(environment)
+        return
+    if root != Path("/"):
+        return
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        if variables.get(name):
+            yield from packages.site_folders(Path(variables[name]))
+    yield from (Path(folder) for folder in sys.path if folder)
 
 
 def _cores(root: Path) -> int:
