@@ -20,6 +20,11 @@ VERBS: dict[str, str] = {
     "ask": "Answer a question, or judge the code in it, with citations.",
     "audit": "Audit a folder of code; the model explains, it never decides.",
     "kb": "Build and query the knowledge graph.",
+    "doctor": "Examine this machine and say what to do.",
+    "plan": "Plan how to run a model on these cards, or say why it cannot.",
+    "calibrate": "Correct the planner by what an engine's start-up measured.",
+    "lint": "Judge the command that starts an engine, and correct it.",
+    "checkpoint": "Inspect, verify, rename or re-shard a model's files.",
     "simulate": "Run the engine simulator: scripted answers, a clock, faults.",
 }
 """Verb to its one-line help. The line is the first of the verb's docstring; a test holds the two together."""

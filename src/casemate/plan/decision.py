@@ -21,7 +21,7 @@ class Intent:
     """What the user wants: context in tokens per request, requests at once, threads (0: all cores).
 
     `context` 0 lets a plan for cards choose the longest that serves `concurrency` requests. `memory_cap_bytes` plans as
-    if each card had no more than that.
+    if each card had no more than that. `nodes` counts hosts alike, joined by Ray.
     """
 
     context: int = 4096
@@ -29,6 +29,7 @@ class Intent:
     threads: int = 0
     purpose: Purpose = Purpose.CHAT
     memory_cap_bytes: int | None = None
+    nodes: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ class CardsPlan:
     """A launch decision for vLLM on cards. Flat values; `reasons` explains each by its own field name.
 
     GiB are per card (2**30 bytes): `weights_gib` of the fullest rank, `kv_gib` what is left for the cache,
-    `need_gib` what one request of `max_model_len` tokens takes of it. `full_length_requests` is their ratio.
+    `need_gib` what one request of `max_model_len` tokens takes of it as the engine prints it; `full_length_requests` is
+    their ratio. `start_gib` is what start-up demands of the cache for one such request.
     `cards` are the indices to use, in order. `notes` are warnings that belong to no single value.
     """
 
@@ -107,6 +109,7 @@ class CardsPlan:
     kv_gib: float
     need_gib: float
     full_length_requests: float
+    start_gib: float = 0.0
     speed: Speed | None = None
     reasons: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
