@@ -11,6 +11,7 @@ import typer
 
 from casemate import settings
 from casemate.checkpoint import gguf, safetensors
+from casemate.cli import reading_logs, watching
 from casemate.cli.output import Form, Json, TextOrJson, is_json, print_json, width
 from casemate.doctor import codec, engines, probe, recorded, sheet, surroundings
 from casemate.doctor.advice import Advice, Install, advise
@@ -26,7 +27,7 @@ _EXIT = {"ok": 0, "warn": 0, "fail": 1, "unknown": 2}
 _MOST_BYTES = 64 << 20
 
 doctor = typer.Typer(help="Examine this machine and say what to do.", add_completion=False, rich_markup_mode=None)
-# Sub-verbs are registered here, as `cli/kb.py` does it: doctor.command()(watching.watch)
+doctor.command()(watching.watch)
 
 
 @doctor.callback(invoke_without_command=True)
@@ -42,6 +43,13 @@ def examine(  # noqa: PLR0913 - each is an option of the command line
         Path | None, typer.Option(metavar="FILE", help="Judge what `doctor --json` printed elsewhere.")
     ] = None,
     model: Annotated[Path | None, typer.Option(metavar="FOLDER", help="A model to look at, too.")] = None,
+    log: Annotated[
+        str,
+        typer.Option("--log", metavar="FILE", help="Find the root line in an engine log; - reads stdin."),
+    ] = "",
+    profile: Annotated[
+        str, typer.Option("--profile", metavar="FILE", help="Find the costliest stage in a profiler's summary.")
+    ] = "",
     advice: Annotated[
         bool, typer.Option("--advise", help="Say which engine to install, as a lock with digests.")
     ] = False,
@@ -49,6 +57,10 @@ def examine(  # noqa: PLR0913 - each is an option of the command line
     """Examine this machine and say what to do."""
     if context.invoked_subcommand is not None:
         return 0
+    if log:
+        return reading_logs.diagnose(log, json=is_json(form, json))
+    if profile:
+        return reading_logs.profile(profile, json=is_json(form, json))
     found, notes = _machine(recording, machine, model=model)
     wheels = engines.parsed((resources.files(engines.__package__) / engines.TABLE).read_text(encoding="utf-8"))
     checks = judge(found, wheels, model_=_model(model))

@@ -13,7 +13,7 @@ import uvloop
 from casemate import settings
 from casemate.chat.http import HttpModel
 from casemate.chat.late import LateModel
-from casemate.cli import history, state
+from casemate.cli import history, notify, state
 from casemate.cli.bars import downloading, loading
 from casemate.cli.library import Library, open_library
 from casemate.cli.speaker import PUBLIC_NAME, Backend, backend
@@ -89,8 +89,12 @@ async def _serve(platform: _Platform) -> None:
         async with _answering(platform):
             state.write(config.state, url=url, note=note, ready=True)
             typer.echo(f"ready: {_described(note)} at {url} (OpenAI API: {url}/v1)", err=True)
-            with _learning_meaning(platform):
-                await asyncio.Event().wait()
+            notify.ready(f"{_described(note)} at {url}")
+            try:
+                with _learning_meaning(platform):
+                    await asyncio.Event().wait()
+            finally:
+                notify.stopping()
 
 
 def _learning_meaning(platform: _Platform) -> AbstractContextManager[None]:

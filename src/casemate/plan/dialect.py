@@ -71,20 +71,20 @@ def dialect(checkpoint: Checkpoint, table: FlagTable) -> Dialect:
         return Dialect(notes=(says,))
     found = replace(
         family,
-        tokenizer_mode=_known(table, "tokenizer-mode", family.tokenizer_mode),
-        reasoning_parser=_known(table, "reasoning-parser", family.reasoning_parser),
-        tool_call_parser=_known(table, "tool-call-parser", family.tool_call_parser),
+        tokenizer_mode=_known(table, "tokenizer-mode", value=family.tokenizer_mode),
+        reasoning_parser=_known(table, "reasoning-parser", value=family.reasoning_parser),
+        tool_call_parser=_known(table, "tool-call-parser", value=family.tool_call_parser),
         template=family.template if table.get("default-chat-template-kwargs") else (),
     )
-    return replace(found, notes=tuple(_notes(family, found, table)))
+    return replace(found, notes=tuple(_notes(family, found, table=table)))
 
 
-def _known(table: FlagTable, name: str, value: str) -> str:
+def _known(table: FlagTable, name: str, *, value: str) -> str:
     flag = table.get(name)
     return value if flag and value in flag.values else ""
 
 
-def _notes(family: Dialect, found: Dialect, table: FlagTable) -> Iterator[str]:
+def _notes(family: Dialect, found: Dialect, *, table: FlagTable) -> Iterator[str]:
     engine = f"vLLM {table.version}"
     if family.reasoning_parser and not found.reasoning_parser:
         yield f"{engine} has no reasoning parser for this model: its thinking stays in the answer's text"

@@ -1,0 +1,47 @@
+"""The predicted speed of a plan, in the conditions that it is printed with. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from casemate.checkpoint.facts import Checkpoint
+from casemate.plan.decision import CardsPlan, Intent, Purpose
+from casemate.plan.launch import Launch, Layout
+from casemate.plan.rates import Rates
+from casemate.plan.roofline import Pace, Workload, speed
+
+_WORK = {Purpose.CHAT: (2048, 512), Purpose.AUDIT: (8192, 1024), Purpose.BATCH: (2048, 512)}
+"""Tokens of a prompt and of an answer that a purpose is predicted with."""
+
+
+def predicted(plan: CardsPlan, checkpoint: Checkpoint, *, known: Rates | None, intent: Intent, pace: Pace) -> CardsPlan:
+    """The plan with its speed, or unchanged where nothing is known of what its cards can do.
+
+    Args:
+        plan: what was decided.
+        checkpoint: of which model.
+        known: what the plan's cards can do.
+        intent: purpose and number of streams.
+        pace: what a measurement corrects.
+    """
+    if known is None:
+        return plan
+    prompt, answer = _WORK[intent.purpose]
+    fitting = min(prompt, max(plan.max_model_len // 2, 1))
+    work = Workload(fitting, min(answer, max(plan.max_model_len - fitting, 1)), intent.concurrency)
+    return replace(plan, speed=speed(checkpoint, launch_of(plan), known, workload=work, pace=pace))
+
+
+def launch_of(plan: CardsPlan) -> Launch:
+    """The values of a plan that memory and speed depend on."""
+    return Launch(
+        layout=Layout(plan.tensor_parallel, plan.pipeline_parallel, plan.data_parallel, plan.expert_parallel),
+        context=plan.max_model_len,
+        batched_tokens=plan.max_num_batched_tokens,
+        sequences=plan.max_num_seqs,
+        utilization=plan.gpu_memory_utilization,
+        kv_dtype=plan.kv_cache_dtype,
+        block_size=plan.block_size,
+        capture=0 if plan.enforce_eager else plan.max_cudagraph_capture_size,
+        speculation=plan.speculation,
+    )
