@@ -1,4 +1,4 @@
-"""Tells a service manager how far the platform is, by the protocol of sd_notify(3). Without a manager it says nothing."""
+"""Tells a service manager how far the platform is, as sd_notify(3) has it. Without a manager it says nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SOCKET = "NOTIFY_SOCKET"
 
 
 def ready(status: str) -> None:
-    """The engine made a token: what is ordered after this service may start. `status` is shown by `systemctl status`."""
+    """The engine made a token: what is ordered after this service may start. `systemctl status` shows `status`."""
     _tell(f"READY=1\nSTATUS={_one_line(status)}")
 
 

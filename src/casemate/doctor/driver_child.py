@@ -20,7 +20,7 @@ from casemate.doctor import libcuda, nvml_card, nvml_pairs
 from casemate.doctor.nvml import LIBRARY, Nvml
 from casemate.errors import CasemateError
 
-_BESIDE_THE_PATH = (
+BESIDE_THE_PATH = (
     "/usr/lib/wsl/lib",
     "/usr/local/nvidia/lib64",
     "/run/opengl-driver/lib",
@@ -50,7 +50,7 @@ def _nodes() -> None:
 
 def _management() -> None:
     _tell(asking=f"opening {LIBRARY}")
-    library, why = _opened(LIBRARY, _BESIDE_THE_PATH)
+    library, why = opened(LIBRARY, BESIDE_THE_PATH)
     if library is None:
         _tell(unknown=("driver.nvml", why))
         return
@@ -93,9 +93,9 @@ def _cards(nvml: Nvml) -> None:
 
 def _cuda() -> None:
     _tell(asking=f"opening {libcuda.LIBRARY}")
-    library, why = _opened(libcuda.LIBRARY)
+    library, why = opened(libcuda.LIBRARY)
     if library is None:
-        elsewhere = [folder for folder in _BESIDE_THE_PATH if Path(folder, libcuda.LIBRARY).exists()]
+        elsewhere = [folder for folder in BESIDE_THE_PATH if Path(folder, libcuda.LIBRARY).exists()]
         hint = f"; one lies in {elsewhere[0]}, where the loader does not look" if elsewhere else ""
         _tell(unknown=("driver.cuinit", why + hint))
         return
@@ -114,7 +114,7 @@ def _cuda() -> None:
         _tell(device=asdict(device))
 
 
-def _opened(name: str, folders: Sequence[str] = ()) -> tuple[ctypes.CDLL | None, str]:
+def opened(name: str, folders: Sequence[str] = ()) -> tuple[ctypes.CDLL | None, str]:
     """The library by the loader's own rules, else from the first folder that has it; or why not."""
     why = ""
     for path in (name, *(f"{folder}/{name}" for folder in folders)):

@@ -151,7 +151,7 @@ def _remapped(nvml: Nvml, handle: c_void_p) -> Facts:
     return {"remapped_rows_pending": bool(pending), "remapped_rows_failed": bool(failed)}
 
 
-def _throttle(nvml: Nvml, handle: c_void_p) -> Facts:
+def throttle(nvml: Nvml, handle: c_void_p) -> Facts:
     reasons = nvml.either(
         lambda: nvml.big("nvmlDeviceGetCurrentClocksEventReasons", handle),
         lambda: nvml.big("nvmlDeviceGetCurrentClocksThrottleReasons", handle),  # its name before driver 535
@@ -253,7 +253,7 @@ _QUESTIONS: Questions = (
     ),
     _of("temperature_c", _temperature),
     _of("temperature_slowdown_c", _slowdown),
-    ("throttle", _throttle),
+    ("throttle", throttle),
     _of("persistence", lambda nvml, handle: nvml.number("nvmlDeviceGetPersistenceMode", handle) == 1),
     ("compute_mode", _compute_mode),
     ("virtual passthrough", _virtual),

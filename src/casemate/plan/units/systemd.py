@@ -1,9 +1,9 @@
 """systemd units of engine and gateway. Pure; `systemd-analyze verify` and `security` are run on them in the tests.
 
-The gateway is of type notify: it says READY when the engine behind it has made a real token, so whatever is ordered after
-it finds it answering. vLLM has no released sd_notify: its unit counts as started (`Type=exec`) once the program runs, and
-ExecStartPost holds it in "starting" until it answers /health (weights loaded, graphs captured), or until its main process
-is gone.
+The gateway is of type notify: it says READY when the engine behind it has made a real token, so whatever is ordered
+after it finds it answering. vLLM has no released sd_notify: its unit counts as started (`Type=exec`) once the program
+runs, and ExecStartPost holds it in "starting" until it answers /health (weights loaded, graphs captured), or until its
+main process is gone.
 """
 
 from __future__ import annotations
