@@ -25,7 +25,7 @@ check: $(VENV)/.dev ## format, lint, types, import contracts, budgets, docs; no 
 	@$(BIN)/python -m pytest -q tests/house -m "not slow"
 
 bench: $(VENV)/.dev ## the figures of the documentation
-	@for figures in command audit knowledge checkpoint gateway; do echo "== bench/$$figures.py"; $(BIN)/python bench/$$figures.py || exit 1; done
+	@for figures in command audit knowledge checkpoint plan_memory plan diagnose watch gateway; do echo "== bench/$$figures.py"; $(BIN)/python bench/$$figures.py || exit 1; done
 
 format: $(VENV)/.dev ## rewrite in the house format
 	@$(BIN)/ruff format .

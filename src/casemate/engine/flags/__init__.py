@@ -1,0 +1,1 @@
+"""The engine's flags by version: recorded tables, an installed engine's source, and the text of its `--help`."""
