@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from casemate.errors import UsageError
+from casemate.plan.correction import NOTHING, Correction
 
 _FIRST = (0, 9)
 
@@ -31,6 +32,10 @@ class Accounting:
         takes_off_graphs: an estimate of the CUDA graphs is taken off the cache (since 0.20).
         caches_state_prefixes: recurrent layers cache prefixes by default, which doubles their states (since 0.26).
         default_in_big_cards: cards of 160 GiB and more get 16,384 batched tokens from the server too (since 0.28).
+        sorts_logits: the sampler sorts all logits of a step (until 0.16; from 0.17 on a Triton kernel spares that).
+        keeps_workspaces: what routed experts compute in stays allocated while the sampler runs (since 0.16).
+        correction: what a measured start-up says of this release on the machine and with the model at hand.
+        capability: of the cards at hand, which decides between kernels; None where it is not known.
     """
 
     version: tuple[int, int]
@@ -44,6 +49,10 @@ class Accounting:
     takes_off_graphs: bool
     caches_state_prefixes: bool
     default_in_big_cards: bool
+    sorts_logits: bool
+    keeps_workspaces: bool
+    correction: Correction = NOTHING
+    capability: tuple[int, int] | None = None
 
     def batches_in_flight(self, pipeline: int) -> int:
         """Batches whose tokens a window still holds: with asynchronous scheduling (the default) 2, more with stages."""
@@ -74,4 +83,6 @@ def accounting(version: str) -> Accounting:
         takes_off_graphs=known >= (0, 20),
         caches_state_prefixes=known >= (0, 26),
         default_in_big_cards=known >= (0, 28),
+        sorts_logits=known < (0, 17) or known >= (0, 30),
+        keeps_workspaces=known >= (0, 16),
     )

@@ -56,10 +56,13 @@ class Speculation:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Predicted speed with its band: each figure may be off by `error` (0.25: a quarter) in either direction.
+    """Predicted speed. A figure may be off by `error` (0.25: a quarter) in either direction, the TTFT by `ttft_error`.
 
     `ttft_s` for a prompt of `prompt_tokens` alone on the engine, `tpot_s` between two tokens of one stream when
     `concurrency` streams run, `output_tokens_per_s` all streams together. `calibrated` names the measurement behind it.
+    Of the `asked` streams `concurrency` run at once; `limited_by` names what holds others (`max_num_seqs`, `cache`).
+    `tpot_loaded_s` and `sustained_tokens_per_s` are those of a closed loop, in which a new prompt follows each answer.
+    `tokens_per_step` is what a step yields a stream: above one with speculation, by an assumption.
     """
 
     prompt_tokens: int
@@ -70,6 +73,12 @@ class Speed:
     error: float
     calibrated: str = ""
     terms: tuple[tuple[str, float], ...] = ()
+    ttft_error: float = 0.0
+    asked: int = 0
+    limited_by: str = ""
+    tpot_loaded_s: float = 0.0
+    sustained_tokens_per_s: float = 0.0
+    tokens_per_step: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

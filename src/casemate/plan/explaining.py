@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from casemate.checkpoint.facts import Checkpoint, Compressed, Grouped, Latent, Recurrent
 from casemate.plan.accounting import accounting
+from casemate.plan.correction import NOTHING, Correction
 from casemate.plan.decision import GIB, CardsPlan, Intent
 from casemate.plan.fitting import Fit, Place, asked_context, default_batched_tokens
 from casemate.plan.kernels import draft_obstacle, moe_backend, remarks
@@ -16,12 +17,16 @@ from casemate.plan.pages import is_packed
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was chosen and for what: the fit taken, the one with the draft loaded (None: none fits), where, intent."""
+    """What was chosen and for what: the fit taken, the one with the draft loaded (None: none fits), where, intent.
+
+    `correction` is what a measured start-up changed.
+    """
 
     fit: Fit
     drafted: Fit | None
     where: Place
     intent: Intent
+    correction: Correction = NOTHING
 
 
 def explained(plan: CardsPlan, checkpoint: Checkpoint, *, choice: Choice) -> Iterator[tuple[str, str]]:
@@ -29,8 +34,8 @@ def explained(plan: CardsPlan, checkpoint: Checkpoint, *, choice: Choice) -> Ite
     yield from _spread(plan, checkpoint)
     yield "gpu_memory_utilization", _utilization(plan, choice.where)
     yield from _lengths(plan, checkpoint, choice=choice)
-    yield from _cache(plan, checkpoint)
-    yield from _memory(plan, choice.fit)
+    yield from _cache(plan, checkpoint, correction=choice.correction)
+    yield from _memory(plan, choice.fit, correction=choice.correction)
     engine = accounting(plan.engine_version)
     yield "moe_backend", moe_backend(checkpoint, choice.where.capability, engine=engine)
     yield "speculation", _speculation(plan, checkpoint, drafted=choice.drafted)
@@ -129,7 +134,7 @@ def _lengths(plan: CardsPlan, checkpoint: Checkpoint, *, choice: Choice) -> Iter
     )
 
 
-def _cache(plan: CardsPlan, checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:
+def _cache(plan: CardsPlan, checkpoint: Checkpoint, *, correction: Correction) -> Iterator[tuple[str, str]]:
     if is_packed(checkpoint):
         yield "kv_cache_dtype", "fp8: the only type of DeepSeek-V4's packed cache"
         yield "block_size", "256: DeepSeek-V4's kernels take no other"
@@ -141,7 +146,7 @@ def _cache(plan: CardsPlan, checkpoint: Checkpoint) -> Iterator[tuple[str, str]]
         )
         yield "block_size", "the engine's default for its attention backend"
     kinds = ", ".join(dict.fromkeys(_kind(cache, plan.tensor_parallel) for cache in checkpoint.caches))
-    yield "kv_gib", f"{plan.kv_gib:.2f} GiB are left for the cache on each card"
+    yield "kv_gib", f"{plan.kv_gib:.2f} GiB are left for the cache on each card" + _told(correction, changed=True)
     yield "need_gib", f"{plan.need_gib:.2f} GiB for one request of {plan.max_model_len:,} tokens: {kinds}"
     yield "start_gib", f"{plan.start_gib:.2f} GiB of cache are what start-up demands, else it refuses"
     yield "full_length_requests", f"{plan.full_length_requests:.2f}: what the engine prints as maximum concurrency"
@@ -160,17 +165,33 @@ def _kind(cache: Grouped | Latent | Compressed | Recurrent, tensor: int) -> str:
             return "a state that does not grow"
 
 
-def _memory(plan: CardsPlan, fit: Fit) -> Iterator[tuple[str, str]]:
-    yield "weights_gib", f"{plan.weights_gib:.2f} GiB on the fullest card, tables of its own included"
+def _memory(plan: CardsPlan, fit: Fit, *, correction: Correction) -> Iterator[tuple[str, str]]:
+    peaks = (correction.forward, correction.sampling, correction.pictures)
+    graphs = (correction.graphs, correction.graphs_estimate)
+    yield (
+        "weights_gib",
+        f"{plan.weights_gib:.2f} GiB on the fullest card, tables of its own included"
+        + _told(correction, changed=correction.weights != 1),
+    )
     yield (
         "activation_gib",
-        f"{plan.activation_gib:.2f} GiB at the peak of a step of {plan.max_num_batched_tokens} tokens",
+        f"{plan.activation_gib:.2f} GiB at the peak of a step of {plan.max_num_batched_tokens} tokens"
+        + _told(correction, changed=peaks != (1, 1, 1)),
     )
     yield (
         "graphs_gib",
-        f"{plan.graphs_gib:.2f} GiB really; the engine sets {fit.budget.graphs_bytes / GIB:.2f} aside beforehand",
+        f"{plan.graphs_gib:.2f} GiB really; the engine sets {fit.budget.graphs_bytes / GIB:.2f} aside beforehand"
+        + _told(correction, changed=graphs != (None, None)),
     )
-    yield "other_gib", f"{plan.other_gib:.2f} GiB outside PyTorch's allocator: NCCL, kernels"
+    yield (
+        "other_gib",
+        f"{plan.other_gib:.2f} GiB outside PyTorch's allocator: NCCL, kernels"
+        + _told(correction, changed=correction.other_bytes(plan.tensor_parallel) is not None),
+    )
+
+
+def _told(correction: Correction, *, changed: bool) -> str:
+    return f"; {correction.told}" if changed and correction.told else ""
 
 
 def _speculation(plan: CardsPlan, checkpoint: Checkpoint, *, drafted: Fit | None) -> str:

@@ -54,6 +54,10 @@ class Place:
         """Shares of the real card to try, the engine's default first where the card has so much free."""
         return self._scaled(tuple(0.92 + step for step in _STEPS))
 
+    def rules(self, engine: Accounting) -> Accounting:
+        """The release's rules with what these cards decide of them."""
+        return replace(engine, capability=self.capability)
+
     def _scaled(self, shares: tuple[float, ...]) -> tuple[float, ...]:
         free = math.floor(self.most_utilization * 1000) / 1000
         scale = self.cap_bytes / self.card_bytes
@@ -135,7 +139,9 @@ def fitted(checkpoint: Checkpoint, launch: Launch, *, where: Place, intent: Inte
 
     def at(context: int) -> Fit:
         asked = replace(launch, context=context)
-        got = budget(checkpoint, asked, card_bytes=where.card_bytes, engine=engine, multicast=where.multicast)
+        got = budget(
+            checkpoint, asked, card_bytes=where.card_bytes, engine=where.rules(engine), multicast=where.multicast
+        )
         return Fit(asked, got, got.kv_bytes - demand(got, intent.concurrency))
 
     if intent.context:

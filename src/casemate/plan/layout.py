@@ -52,7 +52,7 @@ def seated(machine: Machine, checkpoint: Checkpoint, *, engine: Accounting) -> S
     """Sort a host's cards into those that can run the model and those that cannot."""
     seats, left_out = [], []
     for card in machine.cards:
-        total = _total_bytes(card, machine)
+        total = _total_bytes(card, machine, engine=engine)
         why = _unusable(card, checkpoint, engine=engine) or ("" if total else "its memory is not known")
         if why or not total:
             left_out.append(f"card {card.index}{f' ({card.mig})' if card.mig else ''}: {why}")
@@ -122,10 +122,12 @@ def _unusable(card: Card, checkpoint: Checkpoint, *, engine: Accounting) -> str:
     return obstacle(checkpoint, card.compute_capability, engine=engine)
 
 
-def _total_bytes(card: Card, machine: Machine) -> int | None:
+def _total_bytes(card: Card, machine: Machine, *, engine: Accounting) -> int | None:
     if card.unified and card.memory_total_bytes is None:
         return machine.memory_total_bytes
-    return engine_total_bytes(card)
+    found = engine_total_bytes(card)
+    # What the driver keeps of a card is a guess where CUDA was not asked; an engine's log has its answer.
+    return found if found is None or card.memory_cuda_bytes is not None else engine.correction.of_card(found)
 
 
 def _used_bytes(card: Card, machine: Machine) -> int:

@@ -13,7 +13,7 @@ from casemate.checkpoint.facts import Checkpoint
 from casemate.plan.accounting import Accounting
 from casemate.plan.kv import Pool, pools
 from casemate.plan.launch import Launch, stages
-from casemate.plan.overhead import activation_bytes, graphs_bytes, other_bytes
+from casemate.plan.overhead import activation_terms, graphs_bytes, other_bytes
 from casemate.plan.pages import is_packed, paged
 from casemate.plan.weights import stage_bytes
 
@@ -55,40 +55,60 @@ class Budget:
         """The longest request that start-up accepts here, at most `limit` tokens."""
         return self.pool.longest(self.kv_bytes, self.in_flight, limit=limit)
 
+    def longest_of(self, requests: int, *, limit: int) -> int:
+        """The longest context, at most `limit` tokens, of which the cache holds so many requests; 0 if none."""
+        low, high = 0, self.longest(limit)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if requests * self.pool.need_bytes(middle, self.in_flight) <= self.kv_bytes:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
 
 def budget(
     checkpoint: Checkpoint, launch: Launch, *, card_bytes: int, engine: Accounting, multicast: bool = False
 ) -> Budget:
-    """The budget of the fullest rank.
+    """The budget of the fullest rank; arguments as for `budgets`."""
+    found = budgets(checkpoint, launch, card_bytes=card_bytes, engine=engine, multicast=multicast)
+    return min(found, key=lambda item: (item.full_length_requests, item.kv_bytes))
+
+
+def budgets(
+    checkpoint: Checkpoint, launch: Launch, *, card_bytes: int, engine: Accounting, multicast: bool = False
+) -> tuple[Budget, ...]:
+    """The budget of a rank in each pipeline stage.
 
     Args:
         checkpoint: the model.
         launch: how it is started.
         card_bytes: memory of the smallest card used, as the engine sees it (`overhead.engine_total_bytes`).
-        engine: the release's rules.
+        engine: the release's rules, with what a measured start-up corrects.
         multicast: whether tensor-parallel ranks reach each other through NVSwitch.
     """
-    layout = launch.layout
+    layout, correction = launch.layout, engine.correction
     ranges = stages(len(checkpoint.layers), layout.pipeline)
     states = 2 if engine.caches_state_prefixes else 1
     stage_pools = pools(paged(checkpoint, launch, states=states), ranges, engine=engine, packed=is_packed(checkpoint))
-    activation = activation_bytes(checkpoint, launch, engine=engine)
-    graphs, graphs_real = graphs_bytes(checkpoint, launch, engine=engine)
-    other = other_bytes(layout.tensor, engine=engine, multicast=multicast)
+    loaded = stage_bytes(checkpoint, launch, engine=engine)
+    activation = correction.of_peak(activation_terms(checkpoint, launch, engine=engine))
+    graphs, graphs_real = correction.of_graphs(graphs_bytes(checkpoint, launch, engine=engine))
+    other = correction.of_other(other_bytes(layout.tensor, engine=engine, multicast=multicast), layout.tensor)
     in_flight = engine.batches_in_flight(layout.pipeline) * launch.batched_tokens
-    found = [
+    beside = activation + graphs + other
+    return tuple(
         Budget(
             weights_bytes=weights,
             activation_bytes=activation,
             graphs_bytes=graphs,
             graphs_real_bytes=graphs_real,
             other_bytes=other,
-            kv_bytes=int(card_bytes * launch.utilization) - weights - activation - graphs - other,
+            kv_bytes=int(card_bytes * launch.utilization) - weights - beside,
             start_bytes=pool.start_bytes(launch.context, in_flight),
             need_bytes=pool.need_bytes(launch.context, in_flight),
             pool=pool,
             in_flight=in_flight,
         )
-        for weights, pool in zip(stage_bytes(checkpoint, launch), stage_pools, strict=True)
-    ]
-    return min(found, key=lambda item: (item.full_length_requests, item.kv_bytes))
+        for weights, pool in zip(map(correction.of_weights, loaded), stage_pools, strict=True)
+    )

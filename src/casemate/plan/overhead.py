@@ -1,7 +1,7 @@
 """What a rank needs beside weights and cache: the peak of a step, CUDA graphs, memory outside the allocator. Pure.
 
 The engine measures its peak with one step of `batched_tokens` tokens and a sampler run of `sequences` rows, one after
-the other, so the larger counts (`profile_run` in `v1/worker/gpu_model_runner.py`). Constants are fitted to logs that
+the other, so the largest counts (`profile_run` in `v1/worker/gpu_model_runner.py`). Constants are fitted to logs that
 print "Actual usage is … for peak activation, … for non-torch memory, and … for CUDAGraph memory"; each names its logs.
 """
 
@@ -32,6 +32,7 @@ With NVSwitch multicast NCCL takes buffers in that step (logs of four and eight 
 GiB more than the same models alone). Since 0.27 all that the step leaves behind counts (0.5 GiB on four PCIe cards).
 """
 
+_SM_90, _SM_100 = 9, 10
 _STREAMS = 5
 """Rows of hidden size alive at the peak of a dense layer: residual, input, norm, output and its sum."""
 _V4_STREAMS = 4
@@ -48,10 +49,10 @@ _UNFOLDED_BYTES = 256 * 2
 """Latents are unfolded to keys and values of whole heads for prompts, so many tokens at once."""
 _SAMPLER_BYTES = 16
 _SAMPLER_BYTES_SORTED = 38
-_MANY_ROWS = 512
 """One logit at the sampler's peak: in the model's dtype, in float32, as probabilities; where it is sorted also its
 index and the sorting's own buffers. 0.26: 3.9 GiB for 1,024 rows of 262,144; sorted 0.31: 1.2 GiB for 256 rows of
-128,256, 0.10 to 0.13: 7.4 GiB for 1,024 rows of 201,088, 4.7 GiB for as many of 131,072."""
+128,256, 0.10 to 0.13: 1.4 GiB for 256 rows of 151,936, 7.4 GiB for 1,024 rows of 201,088. Until 0.11.0 FlashInfer's
+sampler spares the sorting where that package is installed, as in images; a plan cannot know, and counts it."""
 
 _GRAPH_BYTES = 120 << 10
 _GRAPH_BYTES_EXPERTS = 210 << 10
@@ -92,24 +93,49 @@ def other_bytes(ranks: int, *, engine: Accounting, multicast: bool) -> int:
     return _RANKS_OTHER_BYTES + left_behind + (_MULTICAST_BYTES if multicast else 0)
 
 
-def activation_bytes(checkpoint: Checkpoint, launch: Launch, *, engine: Accounting) -> int:
-    """The peak of one full step, or of sampling after it, whichever is larger."""
-    forward = _v4_step(checkpoint, launch) if is_packed(checkpoint) else _step(checkpoint, launch)
+def activation_terms(checkpoint: Checkpoint, launch: Launch, *, engine: Accounting) -> tuple[int, int, int]:
+    """The peaks of one full step, of sampling after it, and of the largest picture through its encoder."""
+    kept = _workspace(checkpoint, launch, engine=engine)
+    forward = _v4_step(checkpoint, launch) if is_packed(checkpoint) else _step(checkpoint, launch, kept=kept)
     rows = min(launch.sequences * launch.decode_tokens, launch.batched_tokens)
-    sorts = engine.version >= (0, 30) or (engine.version < (0, 14) and rows > _MANY_ROWS)
-    logit = _SAMPLER_BYTES_SORTED if sorts else _SAMPLER_BYTES
+    logit = _SAMPLER_BYTES_SORTED if engine.sorts_logits else _SAMPLER_BYTES
     pictures = _PICTURES_BYTES if checkpoint.vision.total_bytes else 0
-    return max(forward, rows * checkpoint.vocabulary * logit, pictures)
+    return forward, rows * checkpoint.vocabulary * logit + kept, pictures
 
 
-def _step(checkpoint: Checkpoint, launch: Launch) -> int:
-    """One step of a model without DeepSeek-V4's extras: the widest layer's rows for every token."""
-    tensor = launch.layout.tensor
-    side = expert_side(checkpoint) if launch.layout.expert else expert_side(checkpoint) // tensor
+def _step(checkpoint: Checkpoint, launch: Launch, *, kept: int) -> int:
+    """One step of a model without DeepSeek-V4's extras: the widest layer's rows for every token.
+
+    `kept` is what routed experts compute in where that is known, else both their activations.
+    """
+    side = _expert_side(checkpoint, launch)
     routed = checkpoint.experts_per_token * (max(2 * side, checkpoint.hidden_size) + side) if side else 0
-    dense = 3 * checkpoint.intermediate_size // tensor
-    token = 2 * (max(routed, dense) + _STREAMS * checkpoint.hidden_size)
-    return launch.batched_tokens * token + _gathered(checkpoint, launch)
+    dense = 3 * checkpoint.intermediate_size // launch.layout.tensor
+    widest = max(kept, 2 * launch.batched_tokens * max(routed, dense))
+    streams = 2 * launch.batched_tokens * _STREAMS * checkpoint.hidden_size
+    return widest + streams + _gathered(checkpoint, launch)
+
+
+def _expert_side(checkpoint: Checkpoint, launch: Launch) -> int:
+    side = expert_side(checkpoint)
+    return side if launch.layout.expert else side // launch.layout.tensor
+
+
+def _workspace(checkpoint: Checkpoint, launch: Launch, *, engine: Accounting) -> int:
+    """Two buffers of a row for each token and chosen expert, which the engine never gives back (`triton_moe.py`).
+
+    Not with FlashInfer's kernels, which bring their own: on sm_100, and on sm_90 for FP8 experts dealt out whole; nor
+    with the MXFP4 kernels, nor with DeepSeek-V4's, whose peak was recorded as a whole.
+    """
+    side, hidden = _expert_side(checkpoint, launch), checkpoint.hidden_size
+    major = engine.capability[0] if engine.capability else 0
+    dealt = launch.layout.expert and checkpoint.quantization == "fp8"
+    flashinfer = major == _SM_100 or (major == _SM_90 and dealt)
+    fp4 = "fp4" in (checkpoint.expert_dtype or checkpoint.quantization)
+    if not side or not engine.keeps_workspaces or flashinfer or fp4 or is_packed(checkpoint):
+        return 0
+    row = max(side, hidden) + max(2 * side, hidden)
+    return 2 * launch.batched_tokens * checkpoint.experts_per_token * row
 
 
 def _gathered(checkpoint: Checkpoint, launch: Launch) -> int:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from casemate.checkpoint.facts import Checkpoint
 from casemate.doctor.machine import Machine
 from casemate.plan.accounting import Accounting, accounting
+from casemate.plan.correction import NOTHING, Correction
 from casemate.plan.decision import GIB, CardsPlan, Intent, Refusal, Speculation
 from casemate.plan.explaining import Choice, explained, noted
 from casemate.plan.fitting import GOOD_CONTEXT, Fit, Place, fits, place, room
@@ -27,7 +28,9 @@ _DSPARK_TOKENS = 7
 """What the engine's recipe for DSpark proposes at once."""
 
 
-def plan(machine: Machine, checkpoint: Checkpoint, *, intent: Intent, engine_version: str) -> CardsPlan | Refusal:
+def plan(
+    machine: Machine, checkpoint: Checkpoint, *, intent: Intent, engine_version: str, correction: Correction = NOTHING
+) -> CardsPlan | Refusal:
     """Decide how to run a checkpoint on a machine's cards.
 
     Args:
@@ -35,6 +38,7 @@ def plan(machine: Machine, checkpoint: Checkpoint, *, intent: Intent, engine_ver
         checkpoint: the model's facts.
         intent: what is wanted.
         engine_version: of vLLM, such as `0.33.0`.
+        correction: what a measured start-up of this release with this model says of this machine.
 
     Returns:
         The CardsPlan, its speed not predicted yet, or a Refusal that lists every reason and what would help.
@@ -42,7 +46,7 @@ def plan(machine: Machine, checkpoint: Checkpoint, *, intent: Intent, engine_ver
     Raises:
         UsageError: the engine version is none, or too old to plan for.
     """
-    engine = accounting(engine_version)
+    engine = replace(accounting(engine_version), correction=correction)
     if wrong := tuple(_senseless(intent)):
         return Refusal(checkpoint.name, wrong, "ask for at least one request, one host and some memory")
     seats = seated(machine, checkpoint, engine=engine)
@@ -58,7 +62,7 @@ def plan(machine: Machine, checkpoint: Checkpoint, *, intent: Intent, engine_ver
     drafted = _with_draft(checkpoint, where, fit=fit, intent=intent, engine=engine)
     chosen = drafted if drafted is not None and _may_draft(drafted, where) else fit
     decided = _decided(checkpoint, chosen, seats=seats, intent=intent, engine_version=engine_version)
-    choice = Choice(chosen, drafted, where, intent)
+    choice = Choice(chosen, drafted, where, intent, correction)
     reasons = tuple(explained(decided, checkpoint, choice=choice))
     return replace(decided, reasons=reasons, notes=tuple(noted(decided, checkpoint, seats=seats, choice=choice)))
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from casemate.checkpoint.facts import Checkpoint
-from casemate.plan.decision import CardsPlan, Intent, Purpose
-from casemate.plan.launch import Launch, Layout
+from casemate.plan.accounting import accounting
+from casemate.plan.decision import GIB, CardsPlan, Intent, Purpose
+from casemate.plan.kv import pools
+from casemate.plan.launch import Launch, Layout, stages
+from casemate.plan.pages import is_packed, paged
 from casemate.plan.rates import Rates
 from casemate.plan.roofline import Pace, Workload, speed
 
@@ -28,8 +31,22 @@ def predicted(plan: CardsPlan, checkpoint: Checkpoint, *, known: Rates | None, i
         return plan
     prompt, answer = _WORK[intent.purpose]
     fitting = min(prompt, max(plan.max_model_len // 2, 1))
-    work = Workload(fitting, min(answer, max(plan.max_model_len - fitting, 1)), intent.concurrency)
-    return replace(plan, speed=speed(checkpoint, launch_of(plan), known, workload=work, pace=pace))
+    answer = min(answer, max(plan.max_model_len - fitting, 1))
+    work = Workload(fitting, answer, intent.concurrency, fitting=_streams(plan, checkpoint, tokens=fitting + answer))
+    return replace(plan, speed=speed(checkpoint, launch_of(plan), rates=known, workload=work, pace=pace))
+
+
+def _streams(plan: CardsPlan, checkpoint: Checkpoint, *, tokens: int) -> int:
+    """How many requests of so many tokens decode at once before the cache is full; at least one.
+
+    While they decode, each has only the tokens of its own step in flight, not a whole batch.
+    """
+    launch, engine = launch_of(plan), accounting(plan.engine_version)
+    pages = paged(checkpoint, launch, states=2 if engine.caches_state_prefixes else 1)
+    ranges = stages(len(checkpoint.layers), plan.pipeline_parallel)
+    held = pools(pages, ranges, engine=engine, packed=is_packed(checkpoint))
+    kv_bytes = int(plan.kv_gib * GIB)
+    return max(min(kv_bytes // pool.need_bytes(tokens, launch.decode_tokens) for pool in held), 1)
 
 
 def launch_of(plan: CardsPlan) -> Launch:

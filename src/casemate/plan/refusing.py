@@ -70,7 +70,8 @@ def _shortage(
         block_size=256 if is_packed(checkpoint) else None,
         capture=intent.concurrency * 2,
     )
-    found = budget(checkpoint, launch, card_bytes=where.card_bytes, engine=engine, multicast=where.multicast)
+    rules = where.rules(engine)
+    found = budget(checkpoint, launch, card_bytes=where.card_bytes, engine=rules, multicast=where.multicast)
     return demand(found, intent.concurrency) - found.kv_bytes, found, launch
 
 
@@ -80,11 +81,7 @@ def _remedies(
     """What would make it fit, the cheapest first."""
     where, missing, found = short
     if found.kv_bytes > 0 and intent.context:
-        longest = found.longest(asked_context(checkpoint, intent))
-        if longest >= _LEAST_BATCHED:
-            yield f"ask for {longest:,} tokens of context or fewer"
-        if intent.concurrency > 1:
-            yield "ask for fewer requests at once"
+        yield from _smaller_wishes(found, asked_context(checkpoint, intent), concurrency=intent.concurrency)
     yield f"cards with {missing / GIB:.1f} GiB more each"
     if where.most_utilization < _MOSTLY_FREE:
         yield "free the memory that other processes hold"
@@ -92,6 +89,16 @@ def _remedies(
         between = [why for why in skipped_counts(checkpoint, more - 1) if int(why.split()[0]) > where.layout.cards]
         yield f"{more} such cards{f' ({between[0]})' if between else ''}"
     yield "a smaller model, or one with fewer bits per weight"
+
+
+def _smaller_wishes(found: Budget, context: int, *, concurrency: int) -> Iterator[str]:
+    """Less context for as many requests, fewer requests of that length: as far as either is enough."""
+    longest = found.longest_of(concurrency, limit=context)
+    if longest >= _LEAST_BATCHED:
+        yield f"ask for {longest:,} tokens of context or fewer"
+    together = int(found.full_length_requests) if found.spare_bytes >= 0 else 0
+    if 1 <= together < concurrency:
+        yield f"ask for {together} requests at once or fewer"
 
 
 def _enough_cards(checkpoint: Checkpoint, where: Place, *, intent: Intent, engine: Accounting) -> int:

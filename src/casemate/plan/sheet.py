@@ -117,24 +117,39 @@ def _demand(plan: CardsPlan) -> Iterator[d.Paragraph]:
         yield d.Paragraph("; ".join(told) + ".")
 
 
+_LIMITS = {"max_num_seqs": "`max_num_seqs` admits no more", "cache": "the cache holds no more of that length"}
+
+
 def _speed(speed: Speed | None) -> Iterator[d.Block]:
     if speed is None:
         yield d.Paragraph("Not predicted: neither the kind of these cards nor their clocks and buses are known.")
         return
     yield d.Figures(
         (
-            d.Figure(f"TTFT, {speed.prompt_tokens:,} tokens, alone", _ranged(speed.ttft_s, speed.error, unit="s")),
+            d.Figure(f"TTFT, {speed.prompt_tokens:,} tokens, alone", _ranged(speed.ttft_s, speed.ttft_error, unit="s")),
             d.Figure(
                 f"TPOT, {speed.concurrency} streams", _ranged(speed.tpot_s * 1000, speed.error, unit="ms a token")
             ),
             d.Figure(
                 f"output, {speed.concurrency} streams", _ranged(speed.output_tokens_per_s, speed.error, unit="tokens/s")
             ),
+            d.Figure(
+                "the same, a new prompt after each answer",
+                _ranged(speed.sustained_tokens_per_s, speed.error, unit="tokens/s"),
+            ),
         )
     )
     known = f"calibrated by {speed.calibrated}" if speed.calibrated else "not calibrated on this machine"
     meanings = "; ".join(f"{name.partition('_')[0].upper()}: {meaning}" for name, meaning in DEFINITIONS[:2])
-    yield d.Paragraph(f"Each figure may be off by {speed.error:.0%} either way ({known}). {meanings}.")
+    if speed.limited_by:
+        yield d.Verdict(
+            "warn", f"{speed.concurrency} of {speed.asked} streams run at once; {_LIMITS[speed.limited_by]}"
+        )
+    yield d.Paragraph(
+        f"Figures may be off by {speed.error:.0%} either way, the TTFT by {speed.ttft_error:.0%} ({known}). {meanings}."
+    )
+    if speed.tokens_per_step > 1:
+        yield d.Paragraph(f"Assumed: speculation yields {speed.tokens_per_step:.2f} tokens a step and stream.")
     terms = ", ".join(f"{name.removesuffix('_s')} {value * 1000:.2f} ms" for name, value in speed.terms)
     yield d.Paragraph(f"One decode step: {terms}.")
 

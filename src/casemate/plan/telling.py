@@ -14,6 +14,8 @@ DEFINITIONS = (
     ),
     ("tpot_s", "(last token - first token) / (tokens - 1) of one stream while `concurrency` streams decode"),
     ("output_tokens_per_s", "concurrency / tpot_s: output tokens of all streams while they decode"),
+    ("tpot_loaded_s", "as tpot_s, in a closed loop: a new prompt follows each answer and is read between the tokens"),
+    ("sustained_tokens_per_s", "output tokens of all streams in that closed loop, prompts included in the time"),
 )
 """What each predicted figure means; they are measured by the same definitions."""
 _METHOD = (
@@ -77,13 +79,24 @@ def _speed(speed: Speed) -> dict[str, Any]:
         "prompt_tokens": speed.prompt_tokens,
         "concurrency": speed.concurrency,
         **{name: _figure(value) for name, value in figures.items()},
+        "asked": speed.asked,
+        "limited_by": speed.limited_by,
+        "tokens_per_step": _figure(speed.tokens_per_step),
         "error": speed.error,
-        "bands": {name: [_figure(low) for low in band(value, speed.error)] for name, value in figures.items()},
+        "ttft_error": speed.ttft_error,
+        "bands": {
+            name: [_figure(end) for end in band(value, error_of(speed, name))] for name, value in figures.items()
+        },
         "calibrated": speed.calibrated,
         "terms": {name: _figure(value) for name, value in speed.terms},
         "definitions": dict(DEFINITIONS),
         "method": _METHOD,
     }
+
+
+def error_of(speed: Speed, name: str) -> float:
+    """The share that one of its figures may be off by."""
+    return speed.ttft_error if name == "ttft_s" else speed.error
 
 
 def band(value: float, error: float) -> tuple[float, float]:

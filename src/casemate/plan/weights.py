@@ -7,12 +7,21 @@ the last, both cut by vocabulary. A drafting module is loaded only where specula
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from casemate.checkpoint.facts import Block, Checkpoint, Compressed, Grouped, Latent
+from casemate.plan.accounting import Accounting
 from casemate.plan.launch import Launch, Layout, ceil_div, round_up, stages
 
-_FP4_HIDDEN_STEP = 256
-_FP4_FEED_FORWARD_STEP = 128
-"""What the Marlin and Humming kernels round the sides of MXFP4 experts up to (`oracle/mxfp4.py`)."""
+_SM_90, _SM_100 = 9, 10
+_MARLIN_STEPS = (256, 128)
+_TRITON_STEPS = (1, 64)
+_TRTLLM_STEPS = (256, 256)
+"""What kernels round hidden and inner side of MXFP4 experts up to (`quantization/mxfp4.py`, now `oracle/mxfp4.py`)."""
+_TRITON_FIRST, _TRTLLM_FIRST = (0, 26), (0, 12)
+"""Wheels have Triton's kernels since 0.12, but a 120B model on 0.14.1 held 2.2 GiB more than they lay out (vllm#33155);
+0.26 holds what they do (20B: 13.03 GiB measured)."""
+_WHOLE_TOWERS = frozenset({"pixtral", "mistral3"})
 _TIED = 32
 _ROPE_NUMBER_BYTES = 2
 _ABSORBED_HEAD = 2 * 128
@@ -24,14 +33,17 @@ _V4_LOADED_BYTES = 64 << 20
 """Sinks, padding and allocator rounding of DeepSeek-V4, from the recorded 73.88 (TP2) and 74.85 GiB (PP2)."""
 
 
-def stage_bytes(checkpoint: Checkpoint, launch: Launch) -> tuple[int, ...]:
-    """Weights of one rank in each pipeline stage, with the buffers that the model allocates as it loads."""
+def stage_bytes(checkpoint: Checkpoint, launch: Launch, *, engine: Accounting | None = None) -> tuple[int, ...]:
+    """Weights of one rank in each pipeline stage, with the buffers that the model allocates as it loads.
+
+    `engine` tells which kernels MXFP4 experts are laid out for; without it, those that pad them most.
+    """
     layout = launch.layout
     ranges = stages(len(checkpoint.layers), layout.pipeline)
     found = []
     for stage in ranges:
         blocks = [checkpoint.layers[index] for index in stage]
-        blocks.append(checkpoint.vision)
+        blocks.append(_tower(checkpoint))
         if stage is ranges[0]:
             blocks.append(checkpoint.embedding)
         if stage is ranges[-1]:
@@ -41,7 +53,7 @@ def stage_bytes(checkpoint: Checkpoint, launch: Launch) -> tuple[int, ...]:
                 blocks.append(checkpoint.embedding)
             if launch.speculation and checkpoint.draft:
                 blocks.extend(checkpoint.draft.blocks)
-        padding = _expert_padding(checkpoint, layout)
+        padding = _expert_padding(checkpoint, layout, engine=engine)
         held = sum(rank_bytes(block, layout, experts=checkpoint.experts, padding=padding) for block in blocks)
         found.append(held + _buffers(checkpoint, launch, last=stage is ranges[-1]))
     return tuple(found)
@@ -68,14 +80,33 @@ def expert_side(checkpoint: Checkpoint) -> int:
     return round(numbers / (checkpoint.experts * 3 * checkpoint.hidden_size)) or checkpoint.intermediate_size
 
 
-def _expert_padding(checkpoint: Checkpoint, layout: Layout) -> float:
-    """How much larger MXFP4 experts get in the kernels' own layout: 2880 becomes 3072 × 2944."""
+def _tower(checkpoint: Checkpoint) -> Block:
+    """The towers, which every rank has a slice of (`mm_encoder_tp_mode`: weights); until 0.25 Pixtral's is whole."""
+    tower = checkpoint.vision
+    if checkpoint.model_type in _WHOLE_TOWERS:
+        return tower
+    return replace(tower, sharded_bytes=tower.sharded_bytes + tower.replicated_bytes, replicated_bytes=0)
+
+
+def _expert_padding(checkpoint: Checkpoint, layout: Layout, *, engine: Accounting | None) -> float:
+    """How much larger MXFP4 experts get in the kernels' own layout: for Marlin 2880 becomes 3072 × 2944."""
     if "fp4" not in (checkpoint.expert_dtype or checkpoint.quantization) or not checkpoint.experts:
         return 1.0
+    hidden_step, inner_step = _fp4_steps(engine)
     cut = 1 if layout.expert else layout.tensor * layout.data
     side = expert_side(checkpoint)
-    wide = round_up(checkpoint.hidden_size, _FP4_HIDDEN_STEP) / checkpoint.hidden_size
-    return wide * round_up(ceil_div(side, cut), _FP4_FEED_FORWARD_STEP) * cut / max(side, 1)
+    wide = round_up(checkpoint.hidden_size, hidden_step) / checkpoint.hidden_size
+    return wide * round_up(ceil_div(side, cut), inner_step) * cut / max(side, 1)
+
+
+def _fp4_steps(engine: Accounting | None) -> tuple[int, int]:
+    """By the backend that the engine picks itself: Triton on sm_90, FlashInfer's TRTLLM on sm_100, else Marlin."""
+    major = engine.capability[0] if engine is not None and engine.capability is not None else 0
+    if engine is not None and major == _SM_90 and engine.version >= _TRITON_FIRST:
+        return _TRITON_STEPS
+    if engine is not None and major == _SM_100 and engine.version >= _TRTLLM_FIRST:
+        return _TRTLLM_STEPS
+    return _MARLIN_STEPS
 
 
 def _buffers(checkpoint: Checkpoint, launch: Launch, *, last: bool) -> int:
