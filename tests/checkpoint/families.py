@@ -26,6 +26,14 @@ _LATENT = {
     "num_nextn_predict_layers": 1,
     **_MOE,
 }
+_GEMMA_4 = {
+    "head_dim": 16,
+    "global_head_dim": 32,
+    "num_global_key_value_heads": 1,
+    "attention_k_eq_v": True,
+    "sliding_window": 64,
+    "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"],
+}
 
 
 def _small(model_type: str, **more: object) -> Config:
@@ -123,6 +131,24 @@ SMALL: dict[str, Config] = {
         mamba_dt_rank=8,
     ),
     "bamba": _small("bamba", attn_layer_indices=[2], **_MAMBA_2),
+    "falcon_h1": _small("falcon_h1", **_MAMBA_2),
+    "gemma4": _small("gemma4_text", tie_word_embeddings=None, **_GEMMA_4),
+    "gemma4, with embeddings for each layer": _small(
+        "gemma4_text",
+        num_kv_shared_layers=2,
+        hidden_size_per_layer_input=8,
+        use_double_wide_mlp=True,
+        **{**_GEMMA_4, "attention_k_eq_v": False},
+    ),
+    "kimi_linear": _small(
+        "kimi_linear",
+        num_experts=4,
+        num_experts_per_token=2,
+        num_shared_experts=1,
+        linear_attn_config={"full_attn_layers": [4], "num_heads": 4, "head_dim": 8, "short_conv_kernel_size": 4},
+        **{**_LATENT, "q_lora_rank": None, "n_routed_experts": None, "n_shared_experts": None}
+        | {"num_nextn_predict_layers": 0, "num_experts_per_tok": None},
+    ),
     "nemotron_h": _small(
         "nemotron_h",
         hybrid_override_pattern="M*-EM",

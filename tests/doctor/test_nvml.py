@@ -167,7 +167,7 @@ def test_where_a_card_slows_down_is_worked_out_from_its_margin() -> None:
 
 
 def test_cards_are_bonded_where_the_driver_hides_what_their_links_end_at() -> None:
-    hidden = {"nvmlDeviceGetNvLinkRemoteDeviceType": Refuses(NOT_SUPPORTED)}
+    hidden: dict[str, Any] = {"nvmlDeviceGetNvLinkRemoteDeviceType": Refuses(NOT_SUPPORTED)}
 
     def nvlink_alone(*numbers: int) -> int:
         return 0 if numbers[-1] == 2 else 3

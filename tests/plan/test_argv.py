@@ -52,7 +52,7 @@ def test_no_command_has_a_word_that_its_release_does_not_know(name: str, gpus: s
         for more in ({}, {"peer_writes_lost": True}):
             served = serving(name, version, **more)
             arguments = [Word(word, 1) for word in argv(replace(plan, **variation), served)[2:]]
-            found = judged(uses(arguments, served.table, recorded()), served.table, history=recorded())
+            found = judged(uses(arguments, served.table, history=recorded()), served.table, history=recorded())
             assert not found, f"{variation}: {found}"
 
 

@@ -16,6 +16,7 @@ _COLUMNS = frozenset({
     "kv_b_proj", "wq_b", "wo_a", "gate_proj", "up_proj", "gate_up_proj", "w1", "w3", "w13", "fc", "fc1", "c_fc",
     "input_linear", "dense_h_to_4h", "in_proj", "in_proj_qkvz", "in_proj_ba", "in_proj_qkv", "in_proj_z", "in_proj_b",
     "in_proj_a", "dt_proj", "conv1d", "q_conv1d", "k_conv1d", "v_conv1d", "f_b_proj", "g_b_proj", "b_proj",
+    "per_layer_model_projection",
 })  # fmt: skip
 """Modules whose rows ranks share, biases with them."""
 _ROWS = frozenset({
@@ -30,8 +31,9 @@ _EVERYWHERE = frozenset({
     "h_proj", "main_proj", "hc_attn_fn", "hc_attn_base", "hc_attn_scale", "hc_ffn_fn", "hc_ffn_base", "hc_ffn_scale",
     "hc_head_fn", "hc_head_base", "hc_head_scale", "f_a_proj", "g_a_proj", "fc1_latent_proj", "fc2_latent_proj",
     "rotary_emb", "layer_scalar", "k_scale", "v_scale", "q_scale", "kv_scale",
+    "per_layer_input_gate", "per_layer_projection", "per_expert_scale",
 })  # fmt: skip
-_WHOLE = re.compile(r"(?:norm|layernorm|ln(?:_\w+)?)\d?$|norm|router\.layer$|markov_head\.|confidence_head\.")
+_WHOLE = re.compile(r"(?:norm|layernorm|ln(?:_\w+)?)\d?$|norm|router\.(?:layer|proj)$|markov_head\.|confidence_head\.")
 """Norms and small heads, by the end of the module's name."""
 _BESIDE = re.compile(r"(?:^|\.)(?:indexer|compressor)\.")
 _MIXER_NORM = re.compile(r"(?:^|\.)(?:mixer|mamba)\.norm$")
@@ -57,7 +59,9 @@ _TOWER = re.compile(
     r"siglip|aligner|connector|resampler|mlp1\.|embed_vision|embed_audio|encoder\.)"
 )
 _DRAFT = re.compile(r"^(?:model\.)?(?:mtp|nextn|eagle|draft|mtp_block|mtp_layers)(?:\.(?:layers\.)?(\d{1,9}))?(?:\.|$)")
-_EMBEDDING = re.compile(r"(?:^|\.)(?:embed_tokens|embeddings?|wte|tok_embeddings|word_embeddings|embed_in|embed)\.\w+$")
+_EMBEDDING = re.compile(
+    r"(?:^|\.)(?:embed_tokens(?:_per_layer)?|embeddings?|wte|tok_embeddings|word_embeddings|embed_in|embed)\.\w+$"
+)
 _HEAD = re.compile(r"^(?:model\.|language_model\.)*(?:lm_head|head|output|embed_out)(?:\.|$)|shared_head\.head(?:\.|$)")
 
 

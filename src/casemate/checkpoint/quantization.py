@@ -138,14 +138,24 @@ _OF_MODELOPT = {
 }
 
 
+_OF_FORMAT = {"nvfp4-pack-quantized": NVFP4, "mxfp4-pack-quantized": MXFP4}
+"""Formats of compressed-tensors that leave nothing open; the others (widths, groups, scales) need their groups."""
+_WHOLLY = (
+    "the config names a packed format but no config_groups: all linear layers are taken as packed; read the headers"
+)
+
+
 def _compressed_tensors(keys: Keys, storage: Storage) -> Storage:
     groups = keys.inner("config_groups")
+    packing = _OF_FORMAT.get(keys.text("format"))
+    exact = Names.of(storage.ignored.entries, inside=False)
+    if groups is None and packing is not None:
+        return replace(storage, rules=(Rule(packing),), heads=True, ignored=exact, notes=(_WHOLLY,))
     if groups is None:
         keys.refuse("the config does not tell quantization_config.config_groups")
     scale_bits = 8 * BYTES[storage.dtype]
     rules = [rule for _, group in groups.inners() if (rule := _group(keys, group, scale_bits=scale_bits)) is not None]
     rules.sort(key=lambda rule: rule.names is None)  # a target by name goes before one by class
-    exact = Names.of(storage.ignored.entries, inside=False)
     return replace(storage, rules=tuple(rules), heads=True, ignored=exact)
 
 

@@ -101,6 +101,9 @@ class _Reader:
         part = self._tracebacks.feed(line)
         if part is Part.BODY or (part is Part.OUTSIDE and not groups):
             return
+        if part is Part.HEAD:
+            self._launch.drop_headline(line)
+            return
         raised = self._tracebacks.last if part is Part.END else None
         line = raised.line if raised else line
         if groups and groups[-1] >= self._first_fact and any(group in self._facts for group in groups):

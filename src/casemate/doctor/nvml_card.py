@@ -152,6 +152,7 @@ def _remapped(nvml: Nvml, handle: c_void_p) -> Facts:
 
 
 def throttle(nvml: Nvml, handle: c_void_p) -> Facts:
+    """The reasons that hold a card's clocks back now, in the driver's words."""
     reasons = nvml.either(
         lambda: nvml.big("nvmlDeviceGetCurrentClocksEventReasons", handle),
         lambda: nvml.big("nvmlDeviceGetCurrentClocksThrottleReasons", handle),  # its name before driver 535

@@ -81,7 +81,7 @@ Drawn = tuple[World, Instruments, Callable[[World], bool]]
 def compute(dice: random.Random) -> Drawn:
     """Long prompts, short answers, more than the cards can multiply."""
     seats = dice.choice([256, 256, 16, 8])
-    setup = Setup(**box_of(dice), budget=dice.choice([2048, 4096, 8192]), max_num_seqs=seats)  # type: ignore[arg-type]  # a table
+    setup = Setup(**box_of(dice), budget=dice.choice([2048, 4096, 8192]), max_num_seqs=seats)  # type: ignore[arg-type]  # drawn from a table
     traffic = Traffic(
         dice.randint(1200, 6000), dice.randint(8, 80), users=dice.randint(8, 60), cached=dice.choice([0, 0, 0.2, 0.5]),
         starts_s=start(dice),
@@ -96,7 +96,7 @@ def compute(dice: random.Random) -> Drawn:
 
 def bandwidth(dice: random.Random) -> Drawn:
     """Long answers to short prompts: every token reads the weights and all that was said before."""
-    setup = Setup(**box_of(dice))  # type: ignore[arg-type]  # a table
+    setup = Setup(**box_of(dice))  # type: ignore[arg-type]  # drawn from a table
     traffic = Traffic(
         dice.randint(100, 900), dice.randint(250, 1500), users=dice.choice([1, 2, 4, 8, 16, 32, 64, 100]), spread=0.3,
         starts_s=start(dice),
@@ -112,7 +112,7 @@ def bandwidth(dice: random.Random) -> Drawn:
 def kv(dice: random.Random) -> Drawn:
     """More conversations than the cache has blocks for."""
     box = box_of(dice) | {"kv_tokens": dice.randint(20, 60) * 1000}
-    setup = Setup(**box)  # type: ignore[arg-type]  # a table
+    setup = Setup(**box)  # type: ignore[arg-type]  # drawn from a table
     output = dice.randint(600, 2000)
     users = int(setup.kv_tokens / (output * 0.6) * dice.uniform(1.8, 5))
     traffic = Traffic(dice.randint(100, 600), output, users=users)
@@ -126,7 +126,7 @@ def kv(dice: random.Random) -> Drawn:
 
 def queue(dice: random.Random) -> Drawn:
     """Everybody waits for one of few seats, although cache and cards have room."""
-    setup = Setup(**box_of(dice), max_num_seqs=dice.choice([1, 2, 4, 8, 16, 24]))  # type: ignore[arg-type]  # a table
+    setup = Setup(**box_of(dice), max_num_seqs=dice.choice([1, 2, 4, 8, 16, 24]))  # type: ignore[arg-type]  # drawn from a table
     users = int(setup.max_num_seqs * dice.uniform(2.5, 6)) + 3
     traffic = Traffic(dice.randint(100, 700), dice.randint(150, 600), users=users, starts_s=start(dice))
     world = world_of(serving_on(setup, traffic, dice=dice))
@@ -145,10 +145,10 @@ def cpu(dice: random.Random) -> Drawn:
     users = dice.randint(60, 220)
     traffic = Traffic(dice.randint(80, 300), dice.randint(100, 400), users=users, starts_s=start(dice))
     if dice.random() < 0.5:
-        setup = Setup(**small, step_cpu_s=dice.uniform(0.01, 0.035), sequence_cpu_s=dice.uniform(20e-6, 120e-6),  # type: ignore[arg-type]  # a table
+        setup = Setup(**small, step_cpu_s=dice.uniform(0.01, 0.035), sequence_cpu_s=dice.uniform(20e-6, 120e-6),  # type: ignore[arg-type]  # drawn from a table
                       overlap=dice.random() < 0.6)  # fmt: skip
     else:
-        setup = Setup(**small, serve_token_s=dice.uniform(100e-6, 300e-6))  # type: ignore[arg-type]  # a table
+        setup = Setup(**small, serve_token_s=dice.uniform(100e-6, 300e-6))  # type: ignore[arg-type]  # drawn from a table
     world = world_of(serving_on(setup, traffic, dice=dice))
     seen = instruments(dice, answer_s=10.0)
     if seen.version == "0.8.5":  # it tells nothing of the process that serves: somebody must
@@ -172,7 +172,7 @@ def link(dice: random.Random) -> Drawn:
     else:
         traffic = Traffic(dice.randint(100, 400), dice.randint(100, 400), users=dice.randint(2, 24))
         box |= {"offloaded_bytes": dice.uniform(3e9, 12e9), "host_bytes_per_s": dice.uniform(40e9, 52e9)}
-    world = world_of(serving_on(Setup(**box), traffic, dice=dice))  # type: ignore[arg-type]  # a table
+    world = world_of(serving_on(Setup(**box), traffic, dice=dice))  # type: ignore[arg-type]  # drawn from a table
     return (
         world,
         instruments(dice, pcie=True),
@@ -215,7 +215,7 @@ def _favoured(dice: random.Random) -> Drawn:
 
 def jit(dice: random.Random) -> Drawn:
     """An engine that is young: every new shape of work is compiled first, and everybody waits."""
-    setup = Setup(**box_of(dice), compile_s=dice.uniform(2, 14))  # type: ignore[arg-type]  # a table
+    setup = Setup(**box_of(dice), compile_s=dice.uniform(2, 14))  # type: ignore[arg-type]  # drawn from a table
     traffic = Traffic(
         dice.randint(300, 1500), dice.randint(60, 200), users=dice.randint(4, 40), starts_s=dice.uniform(2, 6)
     )
@@ -229,7 +229,7 @@ def throttling(dice: random.Random) -> Drawn:
     """Hot air, a lowered limit or a weak supply: the clock goes down under load."""
     how = dice.choice(["heat", "heat", "limit", "brake"])
     box = box_of(dice)
-    setup = Setup(**box)  # type: ignore[arg-type]  # a table
+    setup = Setup(**box)  # type: ignore[arg-type]  # drawn from a table
     traffic = Traffic(dice.randint(1500, 5000), dice.randint(20, 100), users=dice.randint(16, 50))
     limit = dice.uniform(0.4, 0.55) if how == "limit" else 1.0
     serving = serving_on(setup, traffic, dice=dice, limit=limit)
@@ -248,14 +248,14 @@ def throttling(dice: random.Random) -> Drawn:
 
 def idle(dice: random.Random) -> Drawn:
     """Nobody asks."""
-    setup = Setup(**box_of(dice))  # type: ignore[arg-type]  # a table
+    setup = Setup(**box_of(dice))  # type: ignore[arg-type]  # drawn from a table
     world = world_of(serving_on(setup, Traffic(100, 100), dice=dice))
     return world, instruments(dice), lambda it: idle_share(it) == 1
 
 
 def light(dice: random.Random) -> Drawn:
     """Some ask now and then, and get their answer at once: nothing limits anybody."""
-    setup = Setup(**box_of(dice))  # type: ignore[arg-type]  # a table
+    setup = Setup(**box_of(dice))  # type: ignore[arg-type]  # drawn from a table
     traffic = Traffic(dice.randint(100, 600), dice.randint(20, 120), rate=dice.uniform(0.1, 1.5))
     world = world_of(serving_on(setup, traffic, dice=dice))
     return world, instruments(dice), lambda it: 0.2 < idle_share(it) < 0.97 and it.servings[0].state.finished > 3

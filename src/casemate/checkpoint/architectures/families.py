@@ -7,7 +7,15 @@ from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 
-from casemate.checkpoint.architectures import deepseek, deepseek_v4, gated_delta, gpt_oss, hybrid
+from casemate.checkpoint.architectures import (
+    deepseek,
+    deepseek_v4,
+    gated_delta,
+    gemma4,
+    gpt_oss,
+    hybrid,
+    kimi_linear,
+)
 from casemate.checkpoint.architectures.attention import FULL, SLIDING
 from casemate.checkpoint.architectures.decoder import STYLES, Style, plain
 from casemate.checkpoint.keys import Keys, shown
@@ -29,6 +37,9 @@ FAMILIES: Mapping[str, Callable[[Keys], Anatomy]] = MappingProxyType(
         "mamba2": hybrid.mamba_2,
         "jamba": hybrid.jamba,
         "bamba": hybrid.bamba,
+        "falcon_h1": hybrid.falcon,
+        "gemma4_text": gemma4.build,
+        "kimi_linear": kimi_linear.build,
         "granitemoehybrid": hybrid.granite,
         "nemotron_h": hybrid.nemotron,
     }
@@ -41,6 +52,7 @@ _DEFAULTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
         **{name: gated_delta.DEFAULTS for name in FAMILIES if name.startswith(("qwen3_next", "qwen3_5"))},
         "deepseek_v4": deepseek_v4.DEFAULTS,
         "gpt_oss": gpt_oss.DEFAULTS,
+        "gemma4_text": gemma4.DEFAULTS,
         "mamba": _TIED,
         "granitemoehybrid": _TIED,
     }

@@ -1,4 +1,4 @@
-"""Models with state space layers: Mamba and Mamba-2 alone, Jamba, Bamba, Granite 4, Nemotron-H."""
+"""Models with state space layers: Mamba and Mamba-2 alone, Jamba, Bamba, Falcon-H1, Granite 4, Nemotron-H."""
 
 from __future__ import annotations
 
@@ -121,6 +121,25 @@ def bamba(keys: Keys) -> Anatomy:
     caches = (*_attention_caches(heads, full), *mamba2_states(net, [n for n in range(count) if n not in full]))
     last = (vector("model.final_layernorm.weight", heads.hidden),)
     return _with_heads(layers, outside.plain(keys, norm=last), caches=caches, heads=heads, feed=(inner, None))
+
+
+def falcon(keys: Keys) -> Anatomy:
+    """Falcon-H1 (arXiv 2507.22448): attention and Mamba-2 side by side in each layer, then a feed-forward."""
+    heads, count, net = heads_of(keys), layer_count(keys), mamba2_of(keys)
+    inner = keys.number("intermediate_size")
+    unnormed = not keys.flag("mamba_rms_norm")
+    mixer = [weight for weight in mamba2(net, "mamba.") if not (unnormed and weight.name == "mamba.norm.weight")]
+    norms = [vector(f"{name}.weight", heads.hidden) for name in _BEFORE]
+    bias = keys.flag("attention_bias")
+    layer = (
+        *grouped(heads, Options(bias=bias, out_bias=bias)),
+        *mixer,
+        *dense(heads.hidden, inner, prefix="feed_forward.", bias=keys.flag("mlp_bias")),
+        *norms,
+    )
+    caches = (*_attention_caches(heads, frozenset(range(count))), *mamba2_states(net, range(count)))
+    last = (vector("model.final_layernorm.weight", heads.hidden),)
+    return _with_heads((layer,) * count, outside.plain(keys, norm=last), caches=caches, heads=heads, feed=(inner, None))
 
 
 def _listed(keys: Keys, count: int) -> frozenset[int]:

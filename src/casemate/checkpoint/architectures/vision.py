@@ -43,8 +43,10 @@ def _tower(keys: Keys, hidden: int) -> Part:
     gated = 3 if keys.get("hidden_act") == "silu" else 2
     patch = keys.number("patch_size", default=0, least=0, most=1 << 10)
     merged = width * keys.number("spatial_merge_size", default=1, most=64) ** 2
+    # Qwen3-VL merges the states of some blocks in the middle as well.
+    mergers = 1 + len(keys.numbers("deepstack_visual_indexes", most=1 << 10))
     return (
         *(vector(f"visual.blocks.{n}", 4 * width * width + gated * width * inner + 6 * width) for n in range(depth)),
         vector("visual.patch_embed", width, _CHANNELS * patch * patch),
-        vector("visual.merger", merged * merged + merged * hidden),
+        vector("visual.merger", mergers * (merged * merged + merged * hidden)),
     )

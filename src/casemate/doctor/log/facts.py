@@ -100,6 +100,7 @@ class EngineLog:
         device_total_gib, device_free_gib: of a card, when the engine started.
         requested_gib: the card's memory times `utilization`.
         init_s: seconds from profiling to the end of the warm-up; `load_s`: of loading the weights.
+        eager_line: where the engine says that graphs and compilation are off; 0: it does not.
         samples: throughput lines while something ran, thinned evenly when there are many.
         idle_samples: such lines while nothing ran.
         ready: the server said that it takes requests.
@@ -120,6 +121,7 @@ class EngineLog:
     max_num_batched_tokens: int | None = None
     utilization: float | None = None
     eager: bool | None = None
+    eager_line: int = 0
     weights_gib: tuple[tuple[str, float], ...] = ()
     kv_gib: tuple[tuple[str, float], ...] = ()
     kv_tokens: tuple[int, ...] = ()

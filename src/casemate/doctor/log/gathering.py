@@ -144,6 +144,10 @@ class Facts:
         added: dict[str, Any] = {name: _sum(getattr(old, name), value) for name, value in new.items()}
         self._log = replace(self._log, engine="llama.cpp", llama=replace(old, **added))
 
+    def eager(self, line: Line) -> None:
+        """The engine says itself that graphs and compilation are off."""
+        self._log = replace(self._log, eager=True, eager_line=self._log.eager_line or line.number)
+
     def ready(self) -> None:
         """The server takes requests."""
         self._log = replace(self._log, ready=True)

@@ -31,11 +31,18 @@ _STAGES = (
 )
 _BEGINS = re.compile(r"non-default args:|vLLM API server version|args: Namespace\(|main: build")
 _BENIGN = re.compile(
-    r"(?:asyncio\.(?:exceptions\.)?)?CancelledError|KeyboardInterrupt|GeneratorExit|SystemExit: 0|BrokenPipeError"
+    r"(?:asyncio\.(?:exceptions\.)?)?CancelledError|KeyboardInterrupt|GeneratorExit|SystemExit\b|BrokenPipeError"
     r"|ConnectionResetError|(?:starlette|uvicorn|fastapi|anyio)\b.{0,80}(?:Disconnect|EndOfStream|ClosedResource)|EOFError$"
+    r"|ld\.so: object .{1,300} cannot be preloaded|Dumping (?:input data|scheduler (?:output|stats))"
 )
+_NO_HEAD = re.compile(
+    r"\s|$|File \"|Traceback \(|frame #|#\d|\^|(?:Exception )?[Ss]tack ?[Tt]race"
+    r"|The above exception was|During handling of"
+)
+"""What stands around an exception and never is its line: frames, markers, native stacks, the rest of a message."""
 _BARE = re.compile(r"(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception|Interrupt)\b(?:: |$)")
 _DETAIL = re.compile(r"\s{1,4}(?:Value error|Assertion failed|Input should|Extra inputs|Field required)\b")
+_HEADLINE_LINES = 2
 _QUIET = ("info", "debug")
 
 
@@ -49,6 +56,7 @@ class Sighting:
     count: int = 1
     last_line: int = 0
     quiet: bool = False
+    mild: bool = False
     processes: set[str] = field(default_factory=set)
     groups: dict[str, str] = field(default_factory=dict)
 
@@ -99,6 +107,8 @@ class Launch:
     def match(self, line: Line, candidates: Iterable[Signature], *, raised: Raised | None) -> None:
         """Try the candidates on a line; remember what matched, or that it is a failure that nothing matched."""
         known = [hit for signature in candidates if (hit := self._try(signature, line, raised=raised)) is not None]
+        if known and raised is not None and raised.asked is not None:
+            self._forget(raised.asked)
         for signature, match in known:
             self._see(signature, line, found=match, raised=raised)
         if raised is not None and raised.asked is not None:
@@ -109,6 +119,17 @@ class Launch:
         if not known and len(self.unknown) < _UNKNOWN_KEPT and _is_failure(line, raised):
             self.unknown = [one for one in self.unknown if not _is_before(one.raised, raised)]
             self.unknown.append(Unknown(line, raised))
+
+    def drop_headline(self, header: Line) -> None:
+        """Forget a line of level ERROR that only announces the traceback whose first line follows it."""
+        last = self.unknown[-1] if self.unknown else None
+        if last is not None and last.raised is None and _announces(last.line, header):
+            self.unknown.pop()
+
+    def _forget(self, asked: Raised) -> None:
+        """A lookup that failed is no sighting of its own where the exception that it led to is known."""
+        for id_ in [id_ for id_, seen in self.sightings.items() if seen.raised is asked and seen.count == 1]:
+            del self.sightings[id_]
 
     def _detail(self, line: Line) -> None:
         """What a validation failed at stands in the line behind the exception's: that one is the one to show."""
@@ -130,16 +151,17 @@ class Launch:
         return (signature, found) if framed or self.stage in signature.stages else None
 
     def _see(self, signature: Signature, line: Line, *, found: re.Match[str], raised: Raised | None) -> None:
-        quiet = line.level in ("warning", *_QUIET) and raised is None and not signature.any_level
+        mild = line.level in ("warning", *_QUIET) and raised is None
+        quiet = mild and not signature.any_level
         if signature.role == "wrapper" and signature.severity == "fatal" and self.died_line is None and not quiet:
             self.died_line = line.number
         seen = self.sightings.get(signature.id)
-        if seen is None or (seen.quiet and not quiet):
+        if seen is None or (seen.mild and not mild) or _is_before(seen.raised, raised):
             groups = {name: text for name, text in found.groupdict().items() if text}
             count = 1 if seen is None else seen.count + 1
             self.sightings[signature.id] = Sighting(
-                signature, line, raised, count=count, last_line=line.number, quiet=quiet, groups=groups,
-                processes={line.process},
+                signature, line, raised, count=count, last_line=line.number, quiet=quiet, mild=mild,
+                groups=groups, processes={line.process} | (seen.processes if seen else set()),
             )  # fmt: skip
             return
         seen.count += 1
@@ -158,6 +180,13 @@ def _is_before(one: Raised | None, raised: Raised | None) -> bool:
     return False
 
 
+def _announces(line: Line, header: Line) -> bool:
+    return (line.process, line.where) == (
+        header.process,
+        header.where,
+    ) and header.number - line.number <= _HEADLINE_LINES
+
+
 def _context(line: Line, raised: Raised | None) -> str:
     frames = []
     while raised is not None:
@@ -171,4 +200,6 @@ def _is_failure(line: Line, raised: Raised | None) -> bool:
         return False
     if raised is not None:
         return True
+    if _NO_HEAD.match(line.text):
+        return False
     return line.level in ("error", "critical") or (line.level == "" and bool(_BARE.match(line.text)))

@@ -1,12 +1,14 @@
 """From what was seen in a launch to an ordered list of findings: causes first, consequences last.
 
 The order, best first: a known cause that was not survived and that no other finding explains; a failure that no
-signature knows; a symptom; what was survived; what makes it slow; failed requests; notices; and at the end what
-follows from something above. Among equals the one that was near the engine's death comes first, then the earliest.
+signature knows and a symptom, the earlier one first; what was survived; what makes it slow; failed requests; notices;
+and at the end what follows from something above. Among equals the one that was near the engine's death comes first,
+then the earliest.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +19,7 @@ from casemate.doctor.log.secrets import masked
 from casemate.doctor.log.signatures import trends
 from casemate.doctor.log.trends import implied, shown
 
+_BARE = re.compile(r"(?:[\w.]+\.)?\w*(?:Error|Exception|Interrupt|Exit):?")
 Standing = Literal["cause", "unrecognised", "symptom", "survived", "degraded", "request", "notice", "consequence"]
 """What a finding is to the launch, in the order of the list."""
 
@@ -27,6 +30,9 @@ FAILED: tuple[Standing, ...] = ("cause", "unrecognised", "symptom")
 """Standings that mean: the engine did not start, or died."""
 
 _EXPLAINABLE: tuple[Standing, ...] = ("cause", "symptom", "survived", "degraded", "notice")
+
+_SLOWING = ("performance", "nccl")
+"""Components whose notices come before the others: they tell what a running engine pays for."""
 
 LONGEST_QUOTE = 400
 _NEAR_LINES = 3000
@@ -133,7 +139,11 @@ def _explain(launch: Launch, standings: dict[str, Standing]) -> None:
 def _key(launch: Launch, one: LogFinding) -> tuple[int, bool, int]:
     died = launch.died_line
     far = died is not None and max(one.line, one.last_line) < died - _NEAR_LINES
-    return STANDINGS.index(one.standing), far, one.line
+    standing = (
+        "unrecognised" if one.standing == "symptom" else one.standing
+    )  # which of them led to the other: time tells
+    aside = one.standing == "notice" and one.component not in _SLOWING
+    return STANDINGS.index(standing), far or aside, one.line
 
 
 def _known(seen: Sighting, standing: Standing, *, log: EngineLog) -> LogFinding:
@@ -167,6 +177,9 @@ def _unknown(launch: Launch, standings: dict[str, Standing]) -> list[LogFinding]
     if "cause" in standings.values():
         return []
     fatal = [one for one in launch.unknown if not (_survived(one.line.number, launch) or _is_requests(one, launch))]
+    if "symptom" in standings.values():
+        # A bare class name (`TimeoutError`) says less than the symptom that the chain ends in.
+        fatal = [one for one in fatal if one.raised is not None and not _BARE.fullmatch(quote_of(one.line).strip())]
     if fatal:
         first = min(fatal, key=lambda one: _weight(one, launch))
         rest = [one for one in fatal if one is not first and one.raised is not None]

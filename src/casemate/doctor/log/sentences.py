@@ -21,7 +21,7 @@ WORDS = (
     "all reduce backends", "using nccl", "buffer size", "llama cache", "self size", "memory recurrent", "build",
     "startup complete", "uvicorn running", "server listening", "capturing cuda graph", "capturing cuda graphs",
     "starting load model", "capturing cudagraphs", "capturing model for cuda graphs", "loading checkpoint shards",
-    "llama model loader", "memory profiling results",
+    "llama model loader", "memory profiling results", "enforce eager set", "disabled under eager mode",
 )  # fmt: skip
 """Groups of words of which a line has to hold one, for it to tell a fact; words as the sieve counts them."""
 
@@ -94,6 +94,10 @@ def _shortage(facts: Facts, told: Told) -> None:
 
 def _buffer(facts: Facts, told: Told) -> None:
     facts.buffer(told.found)
+
+
+def _eager(facts: Facts, told: Told) -> None:
+    facts.eager(told.line)
 
 
 def _ready(facts: Facts, _told: Told) -> None:
@@ -232,6 +236,7 @@ _TABLE: tuple[tuple[str, str, _Keep], ...] = (
         _llama("recurrent_mib"),
     ),
     ("build: ", r"\bbuild: (?P<engine_version>\d{3,6} \([0-9a-f]{6,12}\))", _fields(engine_version=str)),
+    ("eager", r"Enforce eager set, disabling|[Cc]uda ?graph is disabled under eager mode", _eager),
     ("", _READY.pattern, _ready),
 )
 _SENTENCES = tuple((words, re.compile(expression), keep) for words, expression, keep in _TABLE)

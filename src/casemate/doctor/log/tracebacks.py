@@ -19,8 +19,11 @@ _DURING = "During handling of the above exception, another exception occurred"
 _FRAMES_KEPT = 80
 _LONGEST = 3000
 _PROCESSES_KEPT = 256
+_BRANCHES = ("|", "+")
 _TREE = re.compile(r"^\s*(?:[|+][\s-]*)+")
-_EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?::|$)|ray\.exceptions")
+_BUILTIN = r"_{0,2}[A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|Iteration|Warning|Group)"
+_FOREIGN = r"(?:[A-Za-z_]\w{0,80}\.){1,12}(?:_{0,2}[A-Z]\w{0,80}|\w{0,80}(?:error|exception|timeout|failure|exit))"
+_EXCEPTION = re.compile(rf"(?:{_BUILTIN}|{_FOREIGN})(?:: |:?$)|ray\.exceptions")
 _LOOKUP = re.compile(r"^(?:KeyError|AttributeError|IndexError|StopIteration|LookupError|queue\.Empty|_queue\.Empty)\b")
 
 
@@ -28,6 +31,7 @@ class Part(Enum):
     """What a line is to a traceback."""
 
     OUTSIDE = auto()
+    HEAD = auto()
     BODY = auto()
     END = auto()
 
@@ -81,7 +85,7 @@ class Tracebacks:
         """Take one line. After Part.END, `last` is what was raised."""
         if _HEADER in line.text:
             self._begin(line)
-            return Part.BODY
+            return Part.HEAD
         held = self._open.get(line.process)
         if held is None:
             self._link(line)
@@ -91,12 +95,18 @@ class Tracebacks:
             return Part.OUTSIDE
         if line.level and line.where.partition(":")[0] != held.where.partition(":")[0]:
             return Part.OUTSIDE  # another thread's line in between
-        text = _TREE.sub("", line.text) if line.text.lstrip().startswith(("|", "+")) else line.text
-        if text.strip() and not text[0].isspace() and _EXCEPTION.match(text):
-            self._end(line, text, held=held)
-            return Part.END
-        held.frames.append(line)
-        return Part.BODY
+        text, first = line.text, line.text.lstrip()[:1]
+        text = _TREE.sub("", text) if first in _BRANCHES else text
+        if not first or not text or text[0].isspace():
+            held.frames.append(line)
+            return Part.BODY
+        return self._unindented(line, text, held=held)
+
+    def _unindented(self, line: Line, text: str, *, held: _Open) -> Part:
+        if not _EXCEPTION.match(text):
+            return Part.OUTSIDE  # frames are indented: another program's line in between
+        self._end(line, text, held=held)
+        return Part.END
 
     def _begin(self, line: Line) -> None:
         if len(self._open) >= _PROCESSES_KEPT:

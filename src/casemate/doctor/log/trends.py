@@ -84,7 +84,7 @@ def _graphs(log: EngineLog) -> Shown | None:
 def _eager(log: EngineLog) -> Shown | None:
     if not (log.eager or log.argument("enforce_eager") is True):
         return None
-    return Shown("eager-mode", 0, "CUDA graphs and torch.compile are off")
+    return Shown("eager-mode", log.eager_line, "CUDA graphs and torch.compile are off")
 
 
 def _kv(log: EngineLog) -> str:
