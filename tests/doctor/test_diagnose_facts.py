@@ -147,6 +147,18 @@ def test_a_refusal_tells_which_contexts_would_fit() -> None:
     assert "65,536 tokens would need 9.29 GiB (does not fit)" in root.detail
 
 
+@pytest.mark.parametrize(("context", "observed", "requests"), [(50_000, 398_000, 7.8), (500_000, 2_450_000, 5.4)])
+def test_a_shorter_limit_prints_a_smaller_pool_and_serves_more_requests(
+    context: int, observed: int, requests: float
+) -> None:
+    """Two GB10 (issue 57 of the DGX Spark recipe): 3.2e9 bytes a request and 3,300 a token, 24.5 GiB for the cache."""
+    need = [(3.2e9 + 3300 * tokens) / (1 << 30) for tokens in (1_000_000, 100_000)]
+    need_gib = Shortage(1_000_000, need[0], need[1], estimated_max_len=100_000).need_at_gib(context)
+    assert need_gib is not None
+    assert 24.5 / need_gib == pytest.approx(requests, rel=0.02)
+    assert 24.5 / need_gib * context == pytest.approx(observed, rel=0.15)
+
+
 def test_a_refusal_without_a_second_length_gives_no_line() -> None:
     refused = Shortage(30_000, 6.66, 5.44)
     assert (refused.slope_bytes_per_token, refused.fixed_gib, refused.need_at_gib(8192)) == (None, None, None)
