@@ -79,7 +79,7 @@ class Traveller:
     def _wait_until_ready(self, platform: subprocess.Popen[bytes]) -> None:
         for _ in range(60):
             assert platform.poll() is None, f"the platform ended with {platform.returncode} before it was ready"
-            if self.json("status", "--wait", "3", expect=(0, 2))["running"]:
+            if self.json("status", "--wait", "3", expect=(0, 2)).get("ready"):
                 return
         pytest.fail("the platform was not ready in three minutes")
 

@@ -46,7 +46,7 @@ def _streams(plan: CardsPlan, checkpoint: Checkpoint, *, tokens: int) -> int:
     ranges = stages(len(checkpoint.layers), plan.pipeline_parallel)
     held = pools(pages, ranges, engine=engine, packed=is_packed(checkpoint))
     kv_bytes = int(plan.kv_gib * GIB)
-    return max(min(kv_bytes // pool.need_bytes(tokens, launch.decode_tokens) for pool in held), 1)
+    return max(min(kv_bytes // max(pool.need_bytes(tokens, launch.decode_tokens), 1) for pool in held), 1)
 
 
 def launch_of(plan: CardsPlan) -> Launch:
