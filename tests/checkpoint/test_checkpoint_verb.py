@@ -117,6 +117,8 @@ def test_remap_ends_with_1_where_a_rule_matches_nothing_and_with_3_where_names_c
 ) -> None:
     rules.write_text("[[rule]]\nmatch = 'absent'\ndrop = true\n")
     assert run("remap", folder, "--rules", rules) == 1
+    assert run("remap", folder, "--rules", rules, "--output", folder.parent / "idle", "--apply") == 1
+    assert not (folder.parent / "idle").exists()
     assert "1 rule without any name that matches" in capsys.readouterr().out
     rules.write_text("[[rule]]\nmatch = '.+'\nreplace = 'x'\n")
     assert len(printed(capsys, "remap", folder, "--rules", rules, code=3)["collisions"]) == 1

@@ -127,7 +127,9 @@ def test_a_gated_delta_net_keeps_a_matrix_for_each_value_head_and_the_last_colum
 
 def test_mamba_2_keeps_states_by_head_and_convolves_states_of_groups_too() -> None:
     (states,) = caches_of(SMALL["mamba2"])
-    assert states == Recurrent((0, 1, 2), 4, state_numbers=4 * 32 * 16, convolution_numbers=(4 * 32 + 2 * 2 * 16) * 3)
+    assert states == Recurrent(
+        (0, 1, 2), 4, state_numbers=4 * 32 * 16, convolution_numbers=(4 * 32 + 2 * 2 * 16) * 3, groups=2
+    )
 
 
 def test_mamba_keeps_a_state_for_each_channel() -> None:

@@ -207,10 +207,16 @@ def test_too_little_room_on_the_disk_is_refused_before_anything_is_written(tmp_p
     header = framed({"a": {"dtype": "U8", "shape": [size], "data_offsets": [0, size]}})
     (source / "model.safetensors").write_bytes(header)
     os.truncate(source / "model.safetensors", len(header) + size)
-    with pytest.raises(UsageError, match="GB free"):
+    with pytest.raises(UsageError, match=r"MiB free; .* MiB are to be written, and"):
         remap(source, "[[rule]]\nmatch = 'a'\nreplace = 'b'\n")
     assert {file.name for file in tmp_path.iterdir()} == {"source", "rules.toml"}
 
 
 def digest(file: Path) -> str:
     return sha256(file.read_bytes()).hexdigest()
+
+
+def test_a_replacement_with_characters_that_do_not_show_is_refused(source: Path) -> None:
+    for odd in ("\\u001b[2J", "\\u202e", "\\n"):
+        with pytest.raises(UsageError, match="control characters"):
+            tried(source, f"[[rule]]\nmatch = '^lm_head'\nreplace = \"x{odd}\"\n")

@@ -237,3 +237,15 @@ def test_a_source_that_shrinks_meanwhile_is_an_error_and_no_output(tmp_path: Pat
 
 def digests(folder: Path) -> dict[str, str]:
     return {file.name: sha256(file.read_bytes()).hexdigest() for file in folder.iterdir()}
+
+
+def test_a_folder_without_any_tensor_is_refused(tmp_path: Path) -> None:
+    source = model_folder(tmp_path / "source", {"model.safetensors": {}}, index=False)
+    with pytest.raises(UsageError, match="no tensor"):
+        sharded(read_folder(source), most_bytes=10**9)
+
+
+def test_a_fraction_without_a_unit_is_no_size() -> None:
+    with pytest.raises(UsageError, match="no unit"):
+        parsed_size("1.5")
+    assert parsed_size("1.5GB") == 1_500_000_000

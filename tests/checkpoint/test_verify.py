@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -226,7 +227,7 @@ def test_hashes_that_the_hub_names_its_blobs_by_are_compared(tmp_path: Path) -> 
     assert verified.checked_hashes == 6
     for changed in (SECOND, "config.json"):
         blob = (snapshot / changed).resolve()
-        blob.write_bytes(blob.read_bytes()[:-1] + b"?")
+        blob.write_bytes(blob.read_bytes()[:-1] + (b"?" if changed == SECOND else b" }"))
     assert faults(verify(snapshot, hashes=True)) == {Fault.CHANGED: ("config.json", SECOND)}
 
 
@@ -244,3 +245,20 @@ def test_hashing_tells_how_far_it_is_and_ends_at_all_bytes(folder: Path) -> None
     seen: list[tuple[int, int]] = []
     verify(folder, hashes=True, observe=lambda done, total: seen.append((done, total)))
     assert seen[-1][0] == seen[-1][1] == sum(file.stat().st_size for file in folder.iterdir())
+
+
+def test_a_config_that_is_no_json_object_is_told(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model")
+    for content in ("{", "[]", "\ufeffnone", "[" * 100_000):
+        (folder / "config.json").write_text(content)
+        assert [found.fault for found in verify(folder).found] == [Fault.MALFORMED_CONFIG], content[:9]
+
+
+def test_a_total_that_is_text_is_told(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model")
+    index = json.loads((folder / INDEX).read_text())
+    index["metadata"] = {"total_size": "12"}
+    (folder / INDEX).write_text(json.dumps(index))
+    (found,) = verify(folder).found
+    assert found.fault is Fault.WRONG_TOTAL
+    assert "no number" in found.places[0]

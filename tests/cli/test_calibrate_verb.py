@@ -103,6 +103,9 @@ def test_a_log_that_lacks_the_cache_is_refused_with_exit_code_1_and_says_so(verb
         (),
         ("--log", "engine.log"),
         ("--log", "engine.log", "--list"),
+        ("--forget", "--list"),
+        ("--forget", "--list", *MODEL),
+        ("--log", "engine.log", *MODEL, "--forget", "--list"),
         ("--log", "absent.log", *MODEL),
         ("--log", "engine.log", "--model", "absent.json", "--gpus", "1xH200"),
         ("--log", "engine.log", *MODEL, "--machine", "config.json"),
@@ -153,6 +156,13 @@ def changed(tmp_path: Path, *keys: Any, to: Any) -> Path:
         (("corrections", 0, "release"), "0.26.0\x1b[2J"),
         (("corrections", 0, "extra"), 1),
         (("corrections", 0, "correction", "weights"), 1e9),
+        (("corrections", 0, "correction", "weights"), 1.2),
+        (("corrections", 0, "correction", "sampling"), 6),
+        (("corrections", 0, "correction", "graphs"), 0.09),
+        (("corrections", 0, "correction", "decode"), 7.5),
+        (("corrections", 0, "correction", "prefill"), 0.1),
+        (("corrections", 0, "correction", "ranks_bytes"), 20 * GIB),
+        (("corrections", 0, "correction", "card_bytes"), 900 * GIB),
         (("corrections", 0, "correction", "weights"), float("nan")),
         (("corrections", 0, "correction", "weights"), True),
         (("corrections", 0, "correction", "forward"), -1),
@@ -173,6 +183,41 @@ def test_a_file_that_holds_what_cannot_be_is_refused_by_name(tmp_path: Path, key
         corrections.load(path)
     assert refused.value.where == str(path)
     assert "\x1b" not in str(refused.value)
+
+
+def test_a_damaged_file_is_told_of_and_the_plan_is_made_without_it(tmp_path: Path) -> None:
+    changed(tmp_path, "corrections", 0, "correction", "weights", to=1.2)
+    machine = machine_of("1xH200", CHIPS)
+    found = corrections.of_plan(tmp_path, machine, checkpoint=LLAMA, version="0.26.0")
+    assert found.correction == NOTHING
+    (note,) = found.notes
+    assert "weights is no factor between 0.85 and 1.15" in note
+    assert "calibrate --forget" in note
+
+
+@pytest.mark.usefixtures("verb")
+def test_a_damaged_file_stops_no_plan(home: Path, path: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("{", encoding="utf-8")
+    got = subprocess.run(
+        [_CASEMATE, "plan", "config.json", "--gpus", "1xH200", "--json"], cwd=home, capture_output=True, text=True,
+        check=False, timeout=60, env=dict(os.environ) | {"HOME": str(home), "CASEMATE_HOME": str(path.parent)},
+    )  # fmt: skip
+    assert got.returncode == 0, got.stderr
+    assert json.loads(got.stdout)["refused"] is False
+    assert "planned without corrections" in got.stderr
+
+
+def test_a_log_with_more_context_than_the_model_has_is_refused(verb: Verb, path: Path) -> None:
+    long = printed(
+        Box(truth(weights=1.002, alone_bytes=GIB // 2)),
+        LLAMA,
+        Launch(Layout(), 131_072_000, 8192, 64, 0.6, capture=128),
+    )
+    got = verb("--log", "-", *MODEL, stdin=long)
+    assert got.returncode == 1, got.stderr
+    assert "131,072,000 tokens is beyond the 131,072" in " ".join(got.stdout.split())
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_every_piece_of_advice_names_its_source_and_what_it_replaces_exists() ->
     for row in advice():
         assert row.says.endswith("."), row.name
         assert row.source, row.name
-        words = row.mend.split()
+        words = [] if row.mend == "keep" else row.mend.split()
         if words:
             assert newest.find(words[0]), row.name
         if row.when == "gone":

@@ -15,7 +15,7 @@ from casemate.errors import UsageError
 from casemate.plan.argv import argv, command
 from casemate.plan.decision import Purpose, Speculation
 from casemate.plan.dialect import dialect
-from casemate.plan.environment import cautions, environment, peer_writes_lost
+from casemate.plan.environment import cautions, dtype, environment, peer_writes_lost
 from casemate.plan.recipe.checking import judged
 from casemate.plan.recipe.shell import Word, commands
 from casemate.plan.recipe.uses import uses
@@ -49,7 +49,7 @@ def test_no_command_has_a_word_that_its_release_does_not_know(name: str, gpus: s
     plan = planned(name, named(gpus), version, context=8192, concurrency=8)
     assert plan is not None
     for variation in VARIATIONS:
-        for more in ({}, {"peer_writes_lost": True}):
+        for more in ({}, {"peer_writes_lost": True}, {"dtype": "half"}):
             served = serving(name, version, **more)
             arguments = [Word(word, 1) for word in argv(replace(plan, **variation), served)[2:]]
             found = judged(uses(arguments, served.table, history=recorded()), served.table, history=recorded())
@@ -236,3 +236,12 @@ def test_direct_exchange_is_off_only_where_bridges_redirect_it() -> None:
     assert "NCCL_P2P_DISABLE" in {item.name for item in environment(plan, served, machine=machine)}
     assert not peer_writes_lost(plan, replace(machine, surroundings=launches.BARE))
     assert not peer_writes_lost(plan, named("2xH100", acs_redirect=True)), "NVLink does not pass the bridges"
+
+
+@pytest.mark.parametrize(("gpus", "said"), [("1xT4", True), ("1xL4", False)])
+def test_a_bfloat16_model_is_started_in_half_on_cards_without_bfloat16(gpus: str, *, said: bool) -> None:
+    machine = named(gpus)
+    plan = planned("llama-8b", named("1xH100"), "0.33.0")
+    assert plan is not None
+    kind = dtype(plan, launches.checkpoint("llama-8b"), machine=machine)
+    assert ("--dtype half" in " ".join(argv(plan, serving("llama-8b", "0.33.0", dtype=kind)))) is said

@@ -139,7 +139,7 @@ def test_several_hosts_are_stages_of_the_widest_ranks() -> None:
         (shapes.V4, 3, "64 attention heads"),
         (shapes.QWEN2_7B, 8, "28 attention heads"),
         ({**shapes.LLAMA_8B, "num_attention_heads": 24, "num_key_value_heads": 8, "head_dim": 128}, 6, "8 key heads"),
-        ({**shapes.LLAMA_8B, "intermediate_size": 11008, "quantization_config": shapes.FP8}, 4, "FP8 blocks"),
+        ({**shapes.LLAMA_8B, "intermediate_size": 11008, "quantization_config": shapes.FP8}, 4, "whole blocks of 128"),
     ],
 )
 def test_numbers_of_ranks_that_do_not_divide_are_named(config: dict[str, object], tensor: int, why: str) -> None:

@@ -42,7 +42,7 @@ _BAD = [
     ("vllm serve m --port.number 8000", "--port.number", "value_invalid", ""),
     ("vllm serve m --enable-auto-tool-choice --tool-call-parser hermes2", "--tool-call-parser", "value_invalid", ""),
     ("vllm serve m --quantization awq4", "--quantization", "value_invalid", ""),
-    ("vllm serve m --enable-prefix-caching true", "", "unknown", ""),
+    ("vllm serve m --enable-prefix-caching true", "--enable-prefix-caching", "value_invalid", ""),
     # what goes, or stands in each other's way
     ("vllm serve --model m", "--model", "deprecated", ""),
     ("vllm serve m --disable-cascade-attn", "--disable-cascade-attn", "deprecated", ""),
@@ -146,8 +146,8 @@ def test_the_corrected_command_has_no_problem_any_more_and_starts_with_vllm_serv
         ("vllm serve --model m --seed 7", "vllm serve m --seed 7"),
         ("vllm serve m -pp 2 -tp 1", "vllm serve m --tensor-parallel-size 2"),
         ("vllm serve m --gpu-memory-utilization 90", "vllm serve m --gpu-memory-utilization 0.9"),
-        ("vllm serve m --api-key sk-example", "VLLM_API_KEY=$VLLM_API_KEY vllm serve m"),
-        ("vllm serve m --port $PORT --enforce-eager", 'vllm serve m --port "$PORT"'),
+        ("vllm serve m --api-key sk-example", "VLLM_API_KEY=${VLLM_API_KEY:?} vllm serve m"),
+        ("vllm serve m --port $PORT --enforce-eager", "vllm serve m --port $PORT"),
         (
             "vllm serve m --guided-decoding-backend xgrammar",
             "vllm serve m --structured-outputs-config.backend xgrammar",
@@ -179,4 +179,5 @@ def _ground(by: str) -> Ground:
 
 def _left(text: str, by: Ground) -> list[str]:
     report = judged(text, by)
-    return [f"{problem.flag}: {problem.says}" for problem in report.problems if problem.severity is not Severity.INFO]
+    left = (problem for problem in report.problems if problem.severity is not Severity.INFO)
+    return [f"{problem.flag}: {problem.says}" for problem in left if problem.mend is not None]

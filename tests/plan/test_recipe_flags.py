@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from casemate.engine.flags.table import recorded
 from casemate.plan.recipe.checking import check
-from casemate.plan.recipe.flags import Ambiguous, Flag, FlagTable, Hit, dashed, is_option, numbers, refused
+from casemate.plan.recipe.flags import Ambiguous, Flag, FlagTable, Hit, dashed, is_option, numbers
+from casemate.plan.recipe.values import refused
 from engine.parsers import RefusedError, parser
 
 _NEWEST = recorded().table("0.33.0")

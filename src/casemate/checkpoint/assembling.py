@@ -166,7 +166,8 @@ def _must_have_room(hidden: Path, size_bytes: int) -> None:
     free = shutil.disk_usage(hidden.parent).free + there
     if free < size_bytes + _SPARE_BYTES:
         raise UsageError(
-            f"the disk has {free / 1e9:.2f} GB free, and {size_bytes / 1e9:.2f} GB are to be written",
+            f"the disk has {free >> 20:,} MiB free; {-(-size_bytes >> 20):,} MiB are to be written, and "
+            f"{_SPARE_BYTES >> 20} MiB stay free besides",
             where=shown_path(hidden.parent),
             remedy="free some, or name a folder on another disk",
         )

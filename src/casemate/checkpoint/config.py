@@ -9,7 +9,8 @@ from typing import Literal, TypedDict
 
 from casemate.checkpoint.architectures import families, outside, vision
 from casemate.checkpoint.architectures.attention import FULL
-from casemate.checkpoint.facts import Block, Cache, Checkpoint, Draft
+from casemate.checkpoint.cuts import cuts_of
+from casemate.checkpoint.facts import Block, Cache, Checkpoint, Cut, Draft
 from casemate.checkpoint.jsonscan import shown_path
 from casemate.checkpoint.keys import MOST_CONTEXT, Keys, shown
 from casemate.checkpoint.parts import Anatomy, Part, Share, Weight
@@ -80,14 +81,16 @@ def tell(
     whole = Keys(config, where=shown_path(path))
     text = _text_model(whole)
     model_type = text.text("model_type") or whole.text("model_type")
-    keys, notes = _with_assumptions(families.with_defaults(text, model_type), needed=not sized)
+    text, defaults = families.with_defaults(text, model_type)
+    keys, notes = _with_assumptions(text, needed=not sized)
     anatomy = families.build(keys, model_type)
     dtype, guessed = dtype_of(keys)
     quantization = keys.inner("quantization_config") or keys.inner("compression_config")
     if quantization is None and modelopt is not None:
         quantization = Keys(modelopt, where=whole.where)
     storage = storage_of(keys, quantization, dtype=dtype, sized=sized)
-    return Told(whole, keys, model_type, anatomy, storage, (*anatomy.notes, *notes, *guessed, *storage.notes))
+    told = (*anatomy.notes, *defaults, *notes, *guessed, *storage.notes)
+    return Told(whole, keys, model_type, anatomy, storage, told)
 
 
 def _with_assumptions(keys: Keys, *, needed: bool) -> tuple[Keys, tuple[str, ...]]:
@@ -166,6 +169,8 @@ def _facts(told: Told, path: Path) -> _Facts:
         quantization=told.storage.method,
         expert_dtype=keys.text("expert_dtype") if told.storage.method else "",
         rope_scaled_from=_scaled_from(keys),
+        fp4=told.storage.is_fp4,
+        cuts=cuts_of(anatomy, told.storage),
     )
 
 
@@ -222,6 +227,8 @@ class _Facts(TypedDict):
     quantization: str
     expert_dtype: str
     rope_scaled_from: int
+    fp4: bool
+    cuts: tuple[Cut, ...]
 
 
 class _Counter:
@@ -229,8 +236,7 @@ class _Counter:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        by_name = bool(storage.ignored.entries) or any(rule.names for rule in storage.rules)
-        self._nameless = not storage.rules or not by_name
+        self._nameless = not storage.rules or not storage.by_name
         self._known: dict[int, tuple[Block, int]] = {}
         self.tensors = 0
 

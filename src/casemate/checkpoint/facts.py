@@ -75,7 +75,8 @@ class Recurrent:
 
     `heads` is what tensor parallelism splits; `state_numbers` and `convolution_numbers` count all heads of one layer.
     `state_dtype` is the type of the state's numbers where it is not the model's (the convolution's always is); the
-    convolution grows by one column for each token of a draft.
+    convolution grows by one column for each token of a draft. `groups` must be cut into equal shares beside the heads
+    (groups of a state space, key heads of a delta net); 0 where nothing is, as with one group, which ranks copy.
     """
 
     layers: tuple[int, ...]
@@ -83,6 +84,7 @@ class Recurrent:
     state_numbers: int
     convolution_numbers: int
     state_dtype: str = ""
+    groups: int = 0
 
 
 Cache = Grouped | Latent | Compressed | Recurrent
@@ -109,6 +111,19 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class Cut:
+    """A side of a packed matrix that tensor-parallel ranks cut: `numbers` long, with one scale for each `block`.
+
+    `name` is the matrix within its layer. `routed` marks routed experts, which may be dealt out whole instead.
+    """
+
+    name: str
+    numbers: int
+    block: int
+    routed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """A module that guesses tokens for speculative decoding, shipped inside the checkpoint.
 
@@ -131,7 +146,8 @@ class Checkpoint:
     `embedding` and `head` stand outside (the last norm is the head's; a tied head has no matrix). `context_length` is 0
     where the config tells none. `quantization` is the config's method (`fp8`, `gptq`, …; empty for
     none), `expert_dtype` the config's word for routed experts where it differs. `rope_scaled_from` is the window before
-    scaling, 0 where there is no scaling. `notes` tells what was guessed.
+    scaling, 0 where there is no scaling. `fp4` tells that some weights are FP4, whatever the method is called; `cuts`
+    where ranks must cut in whole blocks. `notes` tells what was guessed.
     """
 
     path: str
@@ -159,6 +175,8 @@ class Checkpoint:
     rope_scaled_from: int = 0
     vision: Block = Block()
     tensors: int = 0
+    fp4: bool = False
+    cuts: tuple[Cut, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property

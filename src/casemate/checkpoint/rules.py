@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -34,6 +35,8 @@ from casemate.process import Broken, Limits, each
 _MOST_FILE_BYTES = 1 << 20
 _MOST_RULES = 1000
 _MOST_EXPRESSION = 1 << 12
+_UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Unicode's categories of control, format and separator characters."""
 _BATCH = 2000
 _LIMITS = Limits(time_s=5.0, memory_bytes=1 << 30, processes=1)
 
@@ -141,16 +144,27 @@ def _batches(names: Sequence[str]) -> Iterable[tuple[str, ...]]:
         yield batch
 
 
+def _is_odd(old: str, new: str) -> bool:
+    """Whether a name got characters that do not show; those that it had already are not the rule's."""
+    return any(unicodedata.category(letter) in _UNSEEN for letter in set(new) - set(old))
+
+
 def _apply(task: tuple[tuple[Rule, ...], tuple[str, ...]]) -> Applied | str:
     """In a worker: all rules on a batch of names; a text tells what is wrong with a rule."""
     rules, names = task
     current: list[str | None] = list(names)
     uses: list[int] = []
     for number, rule in enumerate(rules, start=1):
+        before = tuple(current)
         try:
             used = _apply_one(rule, current)
         except (re.error, OverflowError, RecursionError, IndexError) as error:
             return f"rule {number}, {shown(rule.match)!r}: {error}"
+        changed = zip(before, current, strict=True)
+        if odd := next(
+            (new for old, new in changed if old is not None and new is not None and _is_odd(old, new)), None
+        ):
+            return f"rule {number}, {shown(rule.match)!r}, makes a name with control characters: {shown(odd)!r}"
         if any(name is not None and len(name) > MOST_NAME_BYTES for name in current):
             return f"rule {number}, {shown(rule.match)!r}, makes a name of more than {MOST_NAME_BYTES} letters"
         uses.append(used)

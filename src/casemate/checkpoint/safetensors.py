@@ -75,11 +75,15 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """The index of a folder: tensor name to file name, and the bytes of all tensors as its writer counted them."""
+    """The index of a folder: tensor name to file name, and the bytes of all tensors as its writer counted them.
+
+    `odd_total` says that the writer's count is no number of bytes.
+    """
 
     total_size: int | None
     weight_map: tuple[tuple[str, str], ...]
     file: str = INDEX
+    odd_total: bool = False
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -266,7 +270,9 @@ def _index(cursor: Cursor, name: str) -> Index:
         raise Malformed("it has no weight_map")
     for file in {file for _, file in weight_map}:
         _must_be_plain(file)
-    return Index(_counted(notes.get("total_size") if isinstance(notes, dict) else None), weight_map, name)
+    total = notes.get("total_size") if isinstance(notes, dict) else None
+    counted = _counted(total)
+    return Index(counted, weight_map, name, odd_total=total is not None and counted is None)
 
 
 def _counted(value: object) -> int | None:

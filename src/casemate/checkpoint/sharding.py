@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
+from casemate.checkpoint.jsonscan import shown_path
 from casemate.checkpoint.layout import SINGLE, Layout, Piece, Target, aligned, entry_bytes, in_order_of_data, laid_out
 from casemate.checkpoint.safetensors import Folder
 from casemate.errors import UsageError
@@ -28,6 +29,8 @@ def parsed_size(text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     if match is None or match[2].upper() not in _UNITS or not (size := int(float(match[1]) * _UNITS[match[2].upper()])):
         raise UsageError(f"{text!r} is no size", remedy="write a number and a unit, such as 5GB or 4GiB")
+    if "." in match[1] and not match[2]:
+        raise UsageError(f"{text!r} has no unit", remedy="write one behind it, such as 1.5GB or 1.5GiB")
     return size
 
 
@@ -37,9 +40,12 @@ def sharded(folder: Folder, *, most_bytes: int) -> Layout:
     They are filled in the order of the source, so that layers stay together.
 
     Raises:
-        UsageError: a tensor is in two files, so one of them would be lost; or there would be too many files.
+        UsageError: there is no tensor; a tensor is in two files, so one of them would be lost; or
+            there would be too many files.
     """
     pieces = [Piece(tensor.name, tensor) for header in folder.headers for tensor in in_order_of_data(header)]
+    if not pieces:
+        raise UsageError("there is no tensor in it", where=shown_path(folder.path), remedy="name a model's folder")
     if twice := len(pieces) - len({piece.name for piece in pieces}):
         raise UsageError(f"{twice} tensors are in more than one file", remedy="see casemate checkpoint verify")
     return laid_out(folder, targets_of(pieces, metadata=shared_metadata(folder), most_bytes=most_bytes))

@@ -88,14 +88,25 @@ class Storage:
 
     def stored(self, weight: Weight, module: str, *, head: bool = False) -> tuple[int, int]:
         """Bytes and number of tensors of a weight with all its copies; `module` is its full name."""
-        packing = self._packing(weight, module, head=head)
+        packing = self.packing(weight, module, head=head)
         copies = 1 if weight.fused else weight.copies
         if packing is None:
             return weight.numbers * BYTES[weight.dtype or self.dtype], copies
         out, into = weight.shape
         return weight.copies * packing.stored_bytes(out, into), copies * packing.tensors
 
-    def _packing(self, weight: Weight, module: str, *, head: bool) -> Packing | None:
+    @property
+    def by_name(self) -> bool:
+        """Whether equal weights may be stored differently by their names."""
+        return bool(self.ignored.entries) or any(rule.names for rule in self.rules)
+
+    @property
+    def is_fp4(self) -> bool:
+        """Whether some weights are FP4: four bits with an 8-bit scale (MXFP4, NVFP4)."""
+        return any(rule.packing.bits == 4 and rule.packing.scale_bits == 8 for rule in self.rules)
+
+    def packing(self, weight: Weight, module: str, *, head: bool = False) -> Packing | None:
+        """How a weight is packed; None where it is not."""
         if not weight.linear or not self.rules or (head and not self.heads):
             return None
         if self.ignored.has(module):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -11,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from casemate.checkpoint.hashing import Digest, Observer, hashed
-from casemate.checkpoint.listing import Listing, listed, walked
+from casemate.checkpoint.listing import Listing, listed, opened, walked
 from casemate.checkpoint.manifest import hub_names, read_manifest
 from casemate.checkpoint.safetensors import Header, Index, index_of, read_header, within_reason
 from casemate.errors import UsageError
@@ -19,6 +20,8 @@ from casemate.finding import Unread
 
 _NUMBERED = re.compile(r"(.*-)([0-9]{3,6})-of-([0-9]{3,6})(\.safetensors)")
 _MOST_GAPS = 10_000
+_CONFIG = "config.json"
+_MOST_CONFIG_BYTES = 16 << 20
 
 
 class Fault(StrEnum):
@@ -36,6 +39,7 @@ class Fault(StrEnum):
     MISPLACED_TENSOR = "tensors that are in another file than the index says"
     DUPLICATE_TENSOR = "tensors that are in several files"
     WRONG_TOTAL = "a total that is not the sum of the tensors"
+    MALFORMED_CONFIG = "a config.json that is not of the form"
     MALFORMED_INDEX = "an index that is not of the form"
     NO_WEIGHTS = "no safetensors files"
     CHANGED = "files whose hash is not the expected one"
@@ -147,6 +151,8 @@ def _header(path: Path, found: list[tuple[Fault, str]], *, unread: list[Unread])
 def _of_files(listing: Listing, headers: list[Header], *, index: Index | None) -> Iterator[tuple[Fault, str]]:
     yield from ((Fault.OUTSIDE, file) for file in listing.outside)
     yield from ((Fault.ODD, file) for file in listing.odd)
+    if why := _config_fault(listing):
+        yield Fault.MALFORMED_CONFIG, f"{_CONFIG}: {why}"
     for header in headers:
         if header.size_bytes != header.needed_bytes:
             fault = Fault.CUT_OFF if header.size_bytes < header.needed_bytes else Fault.TOO_LONG
@@ -159,6 +165,21 @@ def _of_files(listing: Listing, headers: list[Header], *, index: Index | None) -
         yield from ((Fault.ABSENT_FILE, file) for file in islice(_gaps(listing.safetensors), _MOST_GAPS))
         if not there:
             yield Fault.NO_WEIGHTS, str(listing.path)
+
+
+def _config_fault(listing: Listing) -> str:
+    """What is wrong with the config as JSON, if there is one."""
+    if _CONFIG not in listing.files:
+        return ""
+    try:
+        with opened(listing.path / _CONFIG) as file:
+            content = file.read(_MOST_CONFIG_BYTES + 1)
+        found = json.loads(content) if len(content) <= _MOST_CONFIG_BYTES else None
+    except UsageError as error:
+        return error.what
+    except (ValueError, RecursionError):
+        return "it is no JSON"
+    return "" if isinstance(found, dict) else f"it is no JSON object of at most {_MOST_CONFIG_BYTES >> 20} MiB"
 
 
 def _of_tensors(headers: list[Header], index: Index | None) -> Iterator[tuple[Fault, str]]:
@@ -180,6 +201,8 @@ def _of_tensors(headers: list[Header], index: Index | None) -> Iterator[tuple[Fa
             yield Fault.MISPLACED_TENSOR, f"{name}: in {home[0]}, not in {file}"
     yield from ((Fault.EXTRA_TENSOR, f"{name}: in {files[0]}") for name, files in homes.items() if name not in named)
     total = _tensor_bytes(headers)
+    if index.odd_total:
+        yield Fault.WRONG_TOTAL, f"{index.file}: total_size is no number of bytes, the tensors have {total}"
     if read == set(index.files) and index.total_size not in (None, total):
         yield Fault.WRONG_TOTAL, f"{index.file}: {index.total_size} bytes, the tensors have {total}"
 

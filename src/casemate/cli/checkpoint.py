@@ -101,7 +101,7 @@ def remap(  # noqa: PLR0913 - each is an option of the command line
     `drop = true`; each works on the names that the one before left. `max_bytes = "5GB"` at the top re-shards as well.
     What was interrupted goes on when the same command runs again. Files in which nothing changes stay byte-equal.
 
-    Exit code 1: a rule matches no name. 3: names collide, or a rule is wrong.
+    Exit code 1: a rule matches no name, and nothing is written. 3: names collide, or a rule is wrong.
     """
     if apply and not output:
         raise UsageError("--apply needs --output", remedy="name the new folder")
@@ -111,7 +111,7 @@ def remap(  # noqa: PLR0913 - each is an option of the command line
     if apply or not plan.difference.collisions:
         layout, config = layout_of(model, plan), inspecting.config_of(folder)
         outcome = Outcome(plan.difference, layout.left_out, stale_mentions(config, plan))
-        if apply and output:
+        if apply and output and not plan.difference.idle:
             with _bar("writing") as observe:
                 outcome = replace(outcome, written=assemble(layout, output, observe=observe))
     sheet, plain = sheets.remapping_sheet(outcome, everything=everything), sheets.remapping_object(outcome)

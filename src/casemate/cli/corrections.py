@@ -19,8 +19,8 @@ from typing import Any
 from casemate.checkpoint.facts import Checkpoint
 from casemate.doctor.machine import Machine
 from casemate.errors import UsageError
-from casemate.plan.calibration import find
-from casemate.plan.correction import Correction, Entry, Found, Host, Kind, Shape
+from casemate.plan.calibration import BOUNDS, OTHER_MOST_SHARE, find
+from casemate.plan.correction import NOTHING, Correction, Entry, Found, Host, Kind, Shape
 
 FILE = "calibration.json"
 SCHEMA_VERSION = 1
@@ -30,7 +30,8 @@ _MOST_ENTRIES = 256
 _REMEDY = "casemate calibrate --forget removes it"
 _LINKS = ("", "host", "pcie", "nvlink", "nvswitch")
 _MOST_KINDS, _MOST_COUNT, _MOST_SIZE = 16, 1 << 32, 1 << 52
-_LEAST_FACTOR, _MOST_FACTOR = 0.05, 20.0
+_CARD_SLACK = 1.03
+"""The engine may see a little more of a card than the driver told."""
 _WORD = re.compile(r"[\w.+-]{0,128}", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _RELEASE = re.compile(r"\d{1,4}(?:\.\d{1,4}){1,3}", re.ASCII)
@@ -39,10 +40,13 @@ _RELEASE = re.compile(r"\d{1,4}(?:\.\d{1,4}){1,3}", re.ASCII)
 def of_plan(root: Path, machine: Machine, *, checkpoint: Checkpoint, version: str) -> Found:
     """What is stored in this home folder for a plan: its correction (`NOTHING` if none), and notes to print.
 
-    Raises:
-        UsageError: the file is damaged.
+    A damaged file corrects nothing, and a note says so: a plan can do without.
     """
-    return find(load(root / FILE), machine, checkpoint=checkpoint, version=version)
+    try:
+        entries = load(root / FILE)
+    except UsageError as error:
+        return Found(NOTHING, (f"planned without corrections: {error}",))
+    return find(entries, machine, checkpoint=checkpoint, version=version)
 
 
 def load(path: Path) -> tuple[Entry, ...]:
@@ -138,11 +142,13 @@ def _entries(value: object) -> tuple[Entry, ...]:
 
 def _entry(value: object) -> Entry:
     read = _mapping(value, "a correction", names=_names(Entry))
+    host = _host(read["host"])
+    most = max((kind.memory_bytes for kind in host.kinds), default=0) or _MOST_SIZE
     return Entry(
-        host=_host(read["host"]),
+        host=host,
         shape=_shape(read["shape"]),
         release=_text(read["release"], "release", form=_RELEASE),
-        correction=_correction(read["correction"]),
+        correction=_correction(read["correction"], card_bytes=most),
         **{name: _count(read[name], name) for name in ("tensor", "pipeline", "batched_tokens", "context")},
     )
 
@@ -173,14 +179,15 @@ def _shape(value: object) -> Shape:
     return Shape(**found)
 
 
-def _correction(value: object) -> Correction:
+def _correction(value: object, *, card_bytes: int) -> Correction:
+    """The factors and bytes, no further off than a start-up is believed (`calibration.BOUNDS`)."""
     read = _mapping(value, "correction", names=_names(Correction))
-    certain = ("weights", "forward", "sampling", "pictures")
     maybe = ("graphs", "graphs_estimate", "prefill", "decode")
-    sizes = ("alone_bytes", "ranks_bytes", "card_bytes")
-    factors = (*certain, *(name for name in maybe if read[name] is not None))
+    other = int(card_bytes * _CARD_SLACK * OTHER_MOST_SHARE)
+    sizes = {"alone_bytes": other, "ranks_bytes": other, "card_bytes": int(card_bytes * _CARD_SLACK)}
+    factors = [name for name in BOUNDS if name not in maybe or read[name] is not None]
     found: dict[str, Any] = {name: _factor(read[name], name) for name in factors}
-    found |= {name: _count(read[name], name, most=_MOST_SIZE) for name in sizes if read[name] is not None}
+    found |= {name: _count(read[name], name, most=most) for name, most in sizes.items() if read[name] is not None}
     return Correction(date=_text(read["date"], "date", form=_DATE), **found)
 
 
@@ -213,7 +220,8 @@ def _count(value: object, name: str, *, most: int = _MOST_COUNT) -> int:
 
 
 def _factor(value: object, name: str) -> float:
+    least, most = BOUNDS[name]
     plausible = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not plausible or not isinstance(value, int | float) or not _LEAST_FACTOR <= value <= _MOST_FACTOR:
-        raise ValueError(f"{name} is no factor between {_LEAST_FACTOR:g} and {_MOST_FACTOR:g}")
+    if not plausible or not isinstance(value, int | float) or not least <= value <= most:
+        raise ValueError(f"{name} is no factor between {least:g} and {most:g}")
     return float(value)

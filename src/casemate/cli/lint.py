@@ -20,6 +20,7 @@ from casemate.errors import UsageError
 from casemate.plan.recipe import reading, telling
 from casemate.plan.recipe.judging import Ground, Report, judge
 from casemate.plan.recipe.launch import Launch
+from casemate.plan.recipe.masking import masked
 from casemate.report.visible import visible
 
 _FOUND = 1
@@ -82,7 +83,7 @@ def _launches(words: list[str]) -> tuple[Launch, ...]:
         return reading.launches(_text(Path(text), most=reading.MOST_BYTES + 1))
     if not text.strip() or (" " not in text and "\n" not in text and not text.startswith("-")):
         raise UsageError(
-            "there is no such file, and it is no command", where=text[:200], remedy="put a command in quotes"
+            "there is no such file, and it is no command", where=masked(text[:200]), remedy="put a command in quotes"
         )
     return reading.launches(text)
 

@@ -149,6 +149,7 @@ def _planned(
         port=DEFAULT_PORT,
         served_name=name,
         peer_writes_lost=around.peer_writes_lost(decided, host),
+        dtype=around.dtype(decided, checkpoint, machine=host),
     )
     words, variables = argv(decided, serving), around.environment(decided, serving, machine=host)
     pairs = tuple((variable.name, variable.value) for variable in variables)

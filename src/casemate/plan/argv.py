@@ -35,6 +35,7 @@ class Serving:
         port: of the engine, on loopback.
         served_name: what requests call the model.
         peer_writes_lost: PCIe peer traffic is redirected, so that no direct all-reduce may be used.
+        dtype: the model's type of number where the cards lack its own (`half`); empty: its own.
     """
 
     table: FlagTable
@@ -43,6 +44,7 @@ class Serving:
     port: int
     served_name: str
     peer_writes_lost: bool = False
+    dtype: str = ""
 
 
 def argv(plan: CardsPlan, serving: Serving) -> tuple[str, ...]:
@@ -66,6 +68,7 @@ def options(plan: CardsPlan, serving: Serving) -> tuple[tuple[str, ...], ...]:
         ("--host", LOOPBACK),
         ("--port", str(serving.port)),
         *_layout(plan, serving),
+        *((("--dtype", serving.dtype),) if serving.dtype else ()),
         *_cache(plan, serving.table),
         *_batches(plan, serving.table),
         *_talk(serving.dialect),

@@ -34,7 +34,7 @@ from casemate.plan.layout import Seats, seated
 from casemate.plan.measured import Measured, impossible, launch_of, layout_of, measured, missing, unknown_to_the_plan
 from casemate.plan.memory import Budget, budgets
 from casemate.plan.overhead import activation_terms
-from casemate.plan.pacing import paced
+from casemate.plan.pacing import FASTEST, SLOWEST, paced
 from casemate.plan.rates import rates
 from casemate.plan.roofline import Pace
 from casemate.plan.weights import stage_bytes
@@ -44,10 +44,18 @@ _SAME_MODEL = 0.15
 """Loaded weights further off than this are another model's."""
 _PEAK_LEAST, _PEAK_MOST = 0.2, 5.0
 _GRAPHS_LEAST, _GRAPHS_MOST = 0.1, 10.0
+BOUNDS = {
+    "weights": (1 - _SAME_MODEL, 1 + _SAME_MODEL),
+    **dict.fromkeys(("forward", "sampling", "pictures"), (_PEAK_LEAST, _PEAK_MOST)),
+    **dict.fromkeys(("graphs", "graphs_estimate"), (_GRAPHS_LEAST, _GRAPHS_MOST)),
+    **dict.fromkeys(("prefill", "decode"), (FASTEST, SLOWEST)),
+}
+"""Least and most of each factor of a correction that a start-up is believed."""
 _OTHER_LEAST_BYTES = 64 << 20
 _OTHER_SLACK_BYTES = GIB // 4
 """Where the peak was not printed: how far memory outside the allocator takes the difference, before the peak does."""
-_OTHER_MOST_SHARE = 0.1
+OTHER_MOST_SHARE = 0.1
+"""Of a card, that memory outside the allocator is believed to take."""
 _ROUNDING_BYTES = GIB // 10
 
 
@@ -186,6 +194,9 @@ def _foreign(log: EngineLog, checkpoint: Checkpoint, *, seats: Seats) -> Iterato
         yield f"it loaded a {log.architecture}, this model is a {checkpoint.architecture}"
     if layout.pipeline > len(checkpoint.layers):
         yield f"it had {layout.pipeline} stages, this model has {len(checkpoint.layers)} layers"
+    told = log.max_model_len or log.argument("max_model_len")
+    if isinstance(told, int) and 0 < checkpoint.context_length < told:
+        yield f"its context of {told:,} tokens is beyond the {checkpoint.context_length:,} that this model was made for"
     yield from impossible(log, checkpoint)
     yield from unknown_to_the_plan(log, checkpoint)
 
@@ -247,7 +258,7 @@ def _peak_factors(terms: tuple[int, int, int], peak_bytes: int) -> tuple[float, 
 def _does_not_add_up(other: int, card_bytes: int) -> str:
     if other < -_ROUNDING_BYTES:
         return f"its figures do not add up for this model: {-other / GIB:.2f} GiB more were used than the share given"
-    if other > _OTHER_MOST_SHARE * card_bytes:
+    if other > OTHER_MOST_SHARE * card_bytes:
         return f"{other / GIB:.2f} GiB of a card were taken by something that this arithmetic does not know"
     return ""
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from casemate.doctor.machine import Card, Machine, Pair, Surroundings
 from casemate.errors import CasemateError, UsageError
 
-_COLUMNS = 13
+_COLUMNS = 14
 _MIB = 1 << 20
 _GIGA = 1_000_000_000
 _TERA = 1_000_000_000_000
@@ -28,7 +28,8 @@ _LANES = 16
 class Chip:
     """What a kind of card can do. Rates are per second; arithmetic is dense; `nvlink_bytes_per_s` is one way, 0: none.
 
-    `nvswitch`: boards of it join all cards through a switch. `device_ids` are PCI devices (vendor left out).
+    `nvswitch`: boards of it join all cards through a switch. `unified`: its memory is the host's, and each is a host.
+    `device_ids` are PCI devices (vendor left out).
     """
 
     name: str
@@ -42,6 +43,7 @@ class Chip:
     fp8_flops: float
     nvlink_bytes_per_s: float
     nvswitch: bool
+    unified: bool
     pcie_generation: int
     source: str
 
@@ -133,8 +135,9 @@ def _chip(row: list[str]) -> Chip:
         fp8_flops=float(row[8]) * _TERA,
         nvlink_bytes_per_s=float(row[9]) * _GIGA,
         nvswitch=row[10] == "yes",
-        pcie_generation=int(row[11]),
-        source=row[12],
+        unified=row[11] == "yes",
+        pcie_generation=int(row[12]),
+        source=row[13],
     )
 
 
@@ -181,6 +184,7 @@ def _card(index: int, chip: Chip) -> Card:
         pcie_generation_max=chip.pcie_generation,
         pcie_width=_LANES,
         pcie_width_max=_LANES,
+        unified=chip.unified,
         nvlink_bytes_per_s=int(chip.nvlink_bytes_per_s) or None,
     )
 

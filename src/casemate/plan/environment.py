@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from casemate.checkpoint.facts import Checkpoint
 from casemate.doctor.machine import Card, Machine
 from casemate.plan.argv import Serving
 from casemate.plan.correction import Correction
 from casemate.plan.decision import CardsPlan
+from casemate.plan.kernels import half_dtype
 from casemate.plan.overhead import engine_total_bytes
 from casemate.plan.recipe.flags import FlagTable
 
@@ -55,6 +57,12 @@ def is_subset(plan: CardsPlan, machine: Machine) -> bool:
     """Whether some card of the machine is left out; a MIG slice always has to be named."""
     usable = [card for card in machine.cards if not card.mig_parent]
     return len(plan.cards) < len(usable) or any(card.mig for card in usable)
+
+
+def dtype(plan: CardsPlan, checkpoint: Checkpoint, *, machine: Machine) -> str:
+    """What `--dtype` must say on the plan's cards; empty where the model's own type will do."""
+    capabilities = [card.compute_capability for card in used_cards(plan, machine) if card.compute_capability]
+    return half_dtype(checkpoint, min(capabilities)) if capabilities else ""
 
 
 def peer_writes_lost(plan: CardsPlan, machine: Machine) -> bool:

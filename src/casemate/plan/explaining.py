@@ -9,7 +9,7 @@ from casemate.checkpoint.facts import Checkpoint, Compressed, Grouped, Latent, R
 from casemate.plan.accounting import accounting
 from casemate.plan.correction import NOTHING, Correction
 from casemate.plan.decision import GIB, CardsPlan, Intent
-from casemate.plan.fitting import Fit, Place, asked_context, default_batched_tokens
+from casemate.plan.fitting import TARGET_CONTEXT, Fit, Place, asked_context, default_batched_tokens, window
 from casemate.plan.kernels import draft_obstacle, moe_backend, remarks
 from casemate.plan.layout import Seats
 from casemate.plan.pages import is_packed
@@ -17,9 +17,10 @@ from casemate.plan.pages import is_packed
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was chosen and for what: the fit taken, the one with the draft loaded (None: none fits), where, intent.
+    """What was chosen and for what: the fit taken, the one with the draft loaded (None: there is none), where, intent.
 
-    `correction` is what a measured start-up changed.
+    `correction` is what a measured start-up changed, `draft_limit` the longest context with the draft in tokens, and
+    `wider` the same values on the next larger number of cards that there are.
     """
 
     fit: Fit
@@ -27,10 +28,13 @@ class Choice:
     where: Place
     intent: Intent
     correction: Correction = NOTHING
+    draft_limit: int = 0
+    wider: Fit | None = None
 
 
 def explained(plan: CardsPlan, checkpoint: Checkpoint, *, choice: Choice) -> Iterator[tuple[str, str]]:
     """Each value of a plan by its field name, with the reason for it."""
+    yield "cards", _cards(plan, checkpoint, choice=choice)
     yield from _spread(plan, checkpoint)
     yield "gpu_memory_utilization", _utilization(plan, choice.where)
     yield from _lengths(plan, checkpoint, choice=choice)
@@ -38,7 +42,7 @@ def explained(plan: CardsPlan, checkpoint: Checkpoint, *, choice: Choice) -> Ite
     yield from _memory(plan, choice.fit, correction=choice.correction)
     engine = accounting(plan.engine_version)
     yield "moe_backend", moe_backend(checkpoint, choice.where.capability, engine=engine)
-    yield "speculation", _speculation(plan, checkpoint, drafted=choice.drafted)
+    yield "speculation", _speculation(plan, checkpoint, choice=choice)
     yield "enforce_eager", "never: CUDA graphs are what makes decoding fast, and they fit"
 
 
@@ -59,16 +63,42 @@ def noted(plan: CardsPlan, checkpoint: Checkpoint, *, seats: Seats, choice: Choi
         yield "fp8 cache without calibrated scales can cost accuracy; measure before you rely on it"
     if plan.pipeline_parallel > 1 and plan.nodes == 1:
         yield "pipeline stages do not shorten a single request; a number of cards that divides the heads would"
+    used = seats.seats[: len(plan.cards)]
+    if len({seat.card.compute_capability for seat in used}) > 1:
+        yield (
+            "cards of different architectures serve together: the smallest one's memory binds all, and each step is as"
+            " slow as the slowest; cards of one kind are the better choice"
+        )
     spare = len(seats.seats) - len(plan.cards)
     if spare > 0:
-        yield f"{spare} more card{'s are' if spare > 1 else ' is'} free for a second copy of the model"
+        use = "for a second copy of the model" if spare >= len(plan.cards) else "for something else"
+        yield f"{spare} more card{'s are' if spare > 1 else ' is'} free {use}"
     yield from seats.left_out
     yield from checkpoint.notes
 
 
+def _cards(plan: CardsPlan, checkpoint: Checkpoint, *, choice: Choice) -> str:
+    """How many cards, why not fewer, and what the next larger number would bring."""
+    target = min(TARGET_CONTEXT, window(checkpoint))
+    many = f"{choice.intent.concurrency} × {plan.max_model_len:,} tokens"
+    if choice.intent.context:
+        why = "the fewest on which it fits with room for its cache"
+    elif plan.max_model_len >= target:
+        why = f"the fewest that hold {many}"
+    else:
+        why = f"no other number of them here holds more than {many}"
+    told = f"{len(plan.cards)}: {why}"
+    wider = choice.wider
+    if wider is None or wider.room_bytes < 0:
+        return told
+    return (
+        f"{told}; on {wider.launch.layout.cards} each would read {wider.budget.weights_bytes / GIB:.1f} GiB of weights"
+        f" instead of {plan.weights_gib:.1f} and hold {wider.budget.full_length_requests:.1f} such requests instead of"
+        f" {plan.full_length_requests:.1f}"
+    )
+
+
 def _spread(plan: CardsPlan, checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:
-    count = len(plan.cards)
-    yield "cards", f"{count}: the fewest on which it fits with room for its cache"
     if plan.tensor_parallel > 1:
         why = (
             f"{plan.tensor_parallel} ranks divide {checkpoint.attention_heads} heads and shorten every request;"
@@ -84,7 +114,7 @@ def _spread(plan: CardsPlan, checkpoint: Checkpoint) -> Iterator[tuple[str, str]
     else:
         yield (
             "pipeline_parallel",
-            f"{plan.pipeline_parallel}: the cards do not divide the heads, or do not hold it in ranks",
+            f"{plan.pipeline_parallel}: ranks alone do not divide the heads, do not hold it, or hold less context",
         )
     yield "data_parallel", "1: one copy; every further copy would need the attention weights again"
     yield "nodes", f"{plan.nodes}"
@@ -104,7 +134,7 @@ def _utilization(plan: CardsPlan, where: Place) -> str:
             f"{share:g} of {where.card_bytes / GIB:.1f} GiB keeps it under the cap of {where.cap_bytes / GIB:.1f} GiB"
         )
     if where.most_utilization < share + 0.005:
-        return f"{share:g}: so much is free beside what other processes and the driver's own context hold"
+        return f"{share:g}: no more may be taken beside other processes, the driver's context, or a host that shares the memory"
     if share > 0.92:
         return f"{share:g}: above the default of 0.92, because the cache needs it"
     return f"{share:g}: the engine's default"
@@ -113,7 +143,10 @@ def _utilization(plan: CardsPlan, where: Place) -> str:
 def _lengths(plan: CardsPlan, checkpoint: Checkpoint, *, choice: Choice) -> Iterator[tuple[str, str]]:
     intent, where = choice.intent, choice.where
     if not intent.context:
-        why = f"the longest that {intent.concurrency} at once leave room for"
+        if plan.max_model_len >= window(checkpoint):
+            why = f"all that the model was made for, {intent.concurrency} at once leave room for it"
+        else:
+            why = f"the longest round number that {intent.concurrency} at once leave room for"
     elif asked_context(checkpoint, intent) < intent.context:
         why = f"the model was made for {checkpoint.context_length:,} tokens, {intent.context:,} were asked for"
     else:
@@ -194,18 +227,20 @@ def _told(correction: Correction, *, changed: bool) -> str:
     return f"; {correction.told}" if changed and correction.told else ""
 
 
-def _speculation(plan: CardsPlan, checkpoint: Checkpoint, *, drafted: Fit | None) -> str:
-    engine = accounting(plan.engine_version)
+def _speculation(plan: CardsPlan, checkpoint: Checkpoint, *, choice: Choice) -> str:
+    engine, drafted = accounting(plan.engine_version), choice.drafted
     if checkpoint.draft is None:
         return "off: the checkpoint has no draft"
     if plan.speculation is not None:
         return f"{plan.speculation.method}, {plan.speculation.tokens} at once: the draft fits with room to spare"
-    if why := draft_obstacle(checkpoint, engine=engine, pipeline=plan.pipeline_parallel):
-        return f"off: {why}"
     if drafted is None:
-        return "off: with its draft the asked context does not fit"
-    limit = drafted.budget.longest(checkpoint.context_length or plan.max_model_len)
+        return f"off: {draft_obstacle(checkpoint, engine=engine, pipeline=plan.pipeline_parallel)}"
     extra = (drafted.budget.weights_bytes - int(plan.weights_gib * GIB)) / GIB
-    return (
-        f"off: memory is tight; its draft takes {extra:.1f} GiB more a card, and then {limit:,} tokens are the longest"
-    )
+    if not choice.draft_limit:
+        return f"off: its draft takes {extra:.1f} GiB more a card, and then it does not start"
+    limit = f"with its draft {choice.draft_limit:,} tokens are the longest that start"
+    if drafted.room_bytes >= 0:
+        return f"off: memory is tight; {limit}, and it takes {extra:.1f} GiB more a card"
+    wanted = "asked for" if choice.intent.context else "planned without it"
+    many = f"{choice.intent.concurrency} × {plan.max_model_len:,} are {wanted}"
+    return f"off: {limit}, {many}; it takes {extra:.1f} GiB more a card"

@@ -25,13 +25,17 @@ MOST_UTILIZATION = 0.95
 LEAST_CONTEXT = 2048
 """Tokens; a plan that chooses the context itself does not go below."""
 GOOD_CONTEXT = 32768
-"""Tokens; a plan that chooses the context itself takes more cards before it goes below."""
+"""Tokens; a plan that chooses the context itself takes small steps, few sequences or stages before it goes below."""
+TARGET_CONTEXT = 131072
+"""Tokens; a plan that chooses the context itself takes more cards before it goes below (or below the model's own)."""
+_EASY_CONTEXT = 8192
+"""Tokens; from here on a chosen context leaves all of `room` free, at `LEAST_CONTEXT` none of it."""
 _LEAST_BATCHED = 512
 _STEPS = (0.0, 0.01, 0.02, 0.03)
 _SEQUENCES = {Purpose.CHAT: 16, Purpose.AUDIT: 32, Purpose.BATCH: 128}
 _ROOM_SHARE = 0.012
 _LEAST_ROOM, _MOST_ROOM = int(0.4 * GIB), GIB
-_ROUND_CONTEXT = 1024
+_STEPS_AN_OCTAVE = 16
 _BIG, _BIGGEST = 70 * GIB, 160 * GIB
 
 
@@ -89,13 +93,12 @@ def place(layout: Layout, seats: Seats, *, intent: Intent) -> Place:
     """The cards that a layout takes on one host, seen as the smallest and fullest of them."""
     here = layout.cards // intent.nodes
     card_bytes = seats.smallest_bytes(here)
-    capability = seats.seats[0].card.compute_capability
     return Place(
         layout=layout,
         card_bytes=card_bytes,
         cap_bytes=min(card_bytes, intent.memory_cap_bytes or card_bytes),
         most_utilization=seats.most_utilization(here),
-        capability=capability or AMPERE,
+        capability=min(seat.card.compute_capability or AMPERE for seat in seats.seats[:here]),
         multicast=seats.multicast,
     )
 
@@ -112,15 +115,24 @@ def fits(
     checkpoint: Checkpoint, where: Place, *, intent: Intent, engine: Accounting, speculation: Speculation | None = None
 ) -> Iterator[Fit]:
     """Every combination that fits, in the order of preference; context is the asked one, or the longest that fits."""
-    context = asked_context(checkpoint, intent) or checkpoint.context_length or GOOD_CONTEXT
+    for launch in attempts(checkpoint, where, intent=intent, engine=engine, speculation=speculation):
+        found = fitted(checkpoint, launch, where=where, intent=intent, engine=engine)
+        if found is not None:
+            yield found
+
+
+def attempts(
+    checkpoint: Checkpoint, where: Place, *, intent: Intent, engine: Accounting, speculation: Speculation | None = None
+) -> Iterator[Launch]:
+    """The launch values to try, in the order of preference, with the context that was asked for or the model's own."""
     shares = where.utilizations if intent.context else where.utilizations[-1:]
     choices = product(
         kv_dtypes(checkpoint, where, intent=intent), _sequences(intent), _batched(where, engine=engine), shares
     )
     for kv_dtype, sequences, batched, utilization in choices:
-        launch = Launch(
+        yield Launch(
             layout=where.layout,
-            context=context,
+            context=asked_context(checkpoint, intent) or window(checkpoint),
             batched_tokens=batched,
             sequences=sequences,
             utilization=utilization,
@@ -129,30 +141,35 @@ def fits(
             capture=default_capture(sequences, 1 + (speculation.tokens if speculation else 0)),
             speculation=speculation,
         )
-        found = fitted(checkpoint, launch, where=where, intent=intent, engine=engine)
-        if found is not None:
-            yield found
 
 
 def fitted(checkpoint: Checkpoint, launch: Launch, *, where: Place, intent: Intent, engine: Accounting) -> Fit | None:
-    """The memory of these values if they fit, with the context made as long as it may be where none was asked."""
+    """The memory of these values if they fit, with the context made as long as it may be where none was asked.
 
-    def at(context: int) -> Fit:
-        asked = replace(launch, context=context)
-        got = budget(
-            checkpoint, asked, card_bytes=where.card_bytes, engine=where.rules(engine), multicast=where.multicast
-        )
-        return Fit(asked, got, got.kv_bytes - demand(got, intent.concurrency))
-
+    A chosen context is one of sixteen round lengths an octave, so that a little more memory is never a shorter one.
+    """
     if intent.context:
-        found = at(launch.context)
+        found = worked_out(checkpoint, launch, where=where, intent=intent, engine=engine)
         return found if found.room_bytes >= 0 else None
-    low, high = 0, launch.context // _ROUND_CONTEXT
+    lengths, best = _lengths(launch.context), None
+    low, high = 0, len(lengths)
     while low < high:
-        middle = (low + high + 1) // 2
-        trial = at(middle * _ROUND_CONTEXT)
-        low, high = (middle, high) if trial.room_bytes >= room(trial.launch, trial.budget) else (low, middle - 1)
-    return at(low * _ROUND_CONTEXT) if low * _ROUND_CONTEXT >= min(LEAST_CONTEXT, launch.context) else None
+        middle = (low + high) // 2
+        asked = replace(launch, context=lengths[middle])
+        trial = worked_out(checkpoint, asked, where=where, intent=intent, engine=engine)
+        if trial.room_bytes >= _kept_free(trial):
+            low, best = middle + 1, trial
+        else:
+            high = middle
+    return best
+
+
+def worked_out(checkpoint: Checkpoint, launch: Launch, *, where: Place, intent: Intent, engine: Accounting) -> Fit:
+    """The memory of these values, whether they fit (`room_bytes` of 0 or more) or not."""
+    found = budget(
+        checkpoint, launch, card_bytes=where.card_bytes, engine=where.rules(engine), multicast=where.multicast
+    )
+    return Fit(launch, found, found.kv_bytes - demand(found, intent.concurrency))
 
 
 def demand(found: Budget, concurrency: int) -> int:
@@ -163,6 +180,21 @@ def demand(found: Budget, concurrency: int) -> int:
 def asked_context(checkpoint: Checkpoint, intent: Intent) -> int:
     """Tokens that were asked for, no more than the model was made for; 0: none were."""
     return min(intent.context, checkpoint.context_length or intent.context)
+
+
+def window(checkpoint: Checkpoint) -> int:
+    """Tokens that the model was made for; where it does not say, as many as are good to have."""
+    return checkpoint.context_length or GOOD_CONTEXT
+
+
+def least_context(checkpoint: Checkpoint) -> int:
+    """The shortest context that is planned without being asked for, in tokens."""
+    return min(LEAST_CONTEXT, window(checkpoint))
+
+
+def wanted_sequences(intent: Intent) -> int:
+    """Requests of one step that the purpose wants, no fewer than were asked for."""
+    return max(_SEQUENCES[intent.purpose], intent.concurrency)
 
 
 def kv_dtypes(checkpoint: Checkpoint, where: Place, *, intent: Intent) -> tuple[str, ...]:
@@ -178,8 +210,22 @@ def kv_dtypes(checkpoint: Checkpoint, where: Place, *, intent: Intent) -> tuple[
 
 
 def _sequences(intent: Intent) -> tuple[int, ...]:
-    wanted = max(_SEQUENCES[intent.purpose], intent.concurrency)
-    return tuple(dict.fromkeys((wanted, intent.concurrency)))
+    return tuple(dict.fromkeys((wanted_sequences(intent), intent.concurrency)))
+
+
+def _kept_free(fit: Fit) -> int:
+    """Of `room`, what a chosen context leaves free: short ones less, for without them there is no plan."""
+    share = (fit.launch.context - LEAST_CONTEXT) / (_EASY_CONTEXT - LEAST_CONTEXT)
+    return int(room(fit.launch, fit.budget) * min(max(share, 0.0), 1.0))
+
+
+def _lengths(longest: int) -> tuple[int, ...]:
+    """Round contexts from the least useful one up to `longest`, that one included."""
+    found, length = [], min(LEAST_CONTEXT, longest)
+    while length < longest:
+        found.append(length)
+        length += max((1 << length.bit_length() - 1) // _STEPS_AN_OCTAVE, 1)
+    return (*found, longest)
 
 
 def _batched(where: Place, *, engine: Accounting) -> Iterator[int]:

@@ -66,11 +66,14 @@ _GRAPH_ESTIMATE = 1.1
 
 
 def engine_total_bytes(card: Card) -> int | None:
-    """The card's memory as the engine sees it: CUDA's own total, else worked out from the driver's; None: not known."""
+    """The card's memory as the engine sees it: CUDA's own total, else worked out from the driver's; None: not known.
+
+    Where the host shares the memory the driver keeps none of it apart.
+    """
     if card.memory_cuda_bytes is not None:
         return card.memory_cuda_bytes
-    if card.memory_total_bytes is None:
-        return None
+    if card.memory_total_bytes is None or card.unified:
+        return card.memory_total_bytes
     return max(int(card.memory_total_bytes * (1 - _RESERVED_SHARE)) - _RESERVED_BYTES, 0)
 
 

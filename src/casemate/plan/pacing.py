@@ -36,7 +36,7 @@ _NO_TIME_S = 1e-9
 _MOST_STEPS = 64
 _MOST_SAMPLES = 256
 """The latest; more tell nothing more."""
-_SLOWEST, _FASTEST = 5.0, 0.2
+SLOWEST, FASTEST = 5.0, 0.2
 """A factor beyond these tells of something else than the pace of the cards."""
 
 
@@ -144,7 +144,7 @@ def _factor(
     if max(found) > min(found) * _RUNS_APART:
         return None, f"not corrected, {len(found)} steady stretches disagree ({min(found):.2f} to {max(found):.2f})"
     factor = statistics.median(found)
-    if not _FASTEST <= factor <= _SLOWEST:
+    if not FASTEST <= factor <= SLOWEST:
         return None, f"not corrected, {factor:.2f} times the predicted time is not the cards' pace"
     return factor, f"{factor:.2f} times the predicted time, by {windows} steady windows"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import groupby
 
 from casemate.checkpoint.facts import Checkpoint
 from casemate.doctor.machine import Machine
@@ -11,7 +12,20 @@ from casemate.plan.accounting import Accounting, accounting
 from casemate.plan.correction import NOTHING, Correction
 from casemate.plan.decision import GIB, CardsPlan, Intent, Refusal, Speculation
 from casemate.plan.explaining import Choice, explained, noted
-from casemate.plan.fitting import GOOD_CONTEXT, Fit, Place, fits, place, room
+from casemate.plan.fitting import (
+    GOOD_CONTEXT,
+    TARGET_CONTEXT,
+    Fit,
+    Place,
+    attempts,
+    fits,
+    fitted,
+    place,
+    room,
+    wanted_sequences,
+    window,
+    worked_out,
+)
 from casemate.plan.kernels import draft_obstacle
 from casemate.plan.layout import Seats, layouts, seated
 from casemate.plan.refusing import refused
@@ -22,8 +36,6 @@ _DRAFT_SHARE = 0.06
 """Of a card's memory that must stay free before the draft is loaded."""
 _FEW_BATCHED = 2048
 """Batched tokens that a plan does not go below for a draft, or for more context than is good."""
-_NEARLY = 0.9
-"""Of the longest context; what costs less than the rest of it is not worth smaller steps."""
 _DSPARK_TOKENS = 7
 """What the engine's recipe for DSpark proposes at once."""
 
@@ -52,19 +64,76 @@ def plan(
     seats = seated(machine, checkpoint, engine=engine)
     if not seats.seats:
         return _no_seat(machine, checkpoint, seats=seats)
-    places = tuple(
-        place(layout, seats, intent=intent) for layout in layouts(checkpoint, seats, nodes=intent.nodes, engine=engine)
-    )
-    found = _best(checkpoint, places, intent=intent, engine=engine)
+    found = _best(checkpoint, _places(checkpoint, seats, intent=intent, engine=engine), intent=intent, engine=engine)
     if found is None:
-        return refused(checkpoint, seats, places=places, intent=intent, engine=engine)
+        together = _together(machine, checkpoint, engine=engine)
+        more = len(together.seats) > len(seats.seats)
+        wide = _places(checkpoint, together, intent=intent, engine=engine) if more else ()
+        found = _best(checkpoint, wide, intent=intent, engine=engine)
+        if found is None:
+            places = _places(checkpoint, seats, intent=intent, engine=engine)
+            return refused(checkpoint, seats, places=places, intent=intent, engine=engine)
+        seats = together
+    choice = _choice(checkpoint, found, seats=seats, intent=intent, engine=engine)
+    decided = _decided(checkpoint, choice.fit, seats=seats, intent=intent, engine_version=engine_version)
+    reasons = tuple(explained(decided, checkpoint, choice=choice))
+    return replace(decided, reasons=reasons, notes=tuple(noted(decided, checkpoint, seats=seats, choice=choice)))
+
+
+def _places(checkpoint: Checkpoint, seats: Seats, *, intent: Intent, engine: Accounting) -> tuple[Place, ...]:
+    found = layouts(checkpoint, seats, nodes=intent.nodes, engine=engine)
+    return tuple(place(layout, seats, intent=intent) for layout in found)
+
+
+def _together(machine: Machine, checkpoint: Checkpoint, *, engine: Accounting) -> Seats:
+    """Every card that can run the model, of whatever architecture; vLLM asks each rank's card for its own kernels."""
+    kinds = dict.fromkeys(card.compute_capability for card in machine.cards if not card.unified)
+    groups = [
+        seated(
+            replace(machine, cards=tuple(card for card in machine.cards if card.compute_capability == kind)),
+            checkpoint,
+            engine=engine,
+        )
+        for kind in kinds
+    ]
+    every = (seat for group in groups for seat in group.seats)
+    return Seats(
+        seats=tuple(sorted(every, key=lambda seat: (seat.used_bytes - seat.total_bytes, seat.card.index))),
+        left_out=tuple(why for group in groups for why in group.left_out),
+        linked=any(group.linked for group in groups),
+        multicast=False,
+    )
+
+
+def _choice(
+    checkpoint: Checkpoint, found: tuple[Fit, Place], *, seats: Seats, intent: Intent, engine: Accounting
+) -> Choice:
+    """What is taken of what was found: with the draft where that leaves enough; and what more cards would bring."""
     fit, where = found
     drafted = _with_draft(checkpoint, where, fit=fit, intent=intent, engine=engine)
     chosen = drafted if drafted is not None and _may_draft(drafted, where) else fit
-    decided = _decided(checkpoint, chosen, seats=seats, intent=intent, engine_version=engine_version)
-    choice = Choice(chosen, drafted, where, intent, correction)
-    reasons = tuple(explained(decided, checkpoint, choice=choice))
-    return replace(decided, reasons=reasons, notes=tuple(noted(decided, checkpoint, seats=seats, choice=choice)))
+    larger = [
+        other
+        for other in _places(checkpoint, seats, intent=intent, engine=engine)
+        if other.layout.pipeline == where.layout.pipeline and other.layout.cards > where.layout.cards
+    ]
+    wider = None
+    if larger:
+        launch = replace(chosen.launch, layout=larger[0].layout, utilization=max(larger[0].utilizations, default=0.0))
+        wider = worked_out(checkpoint, launch, where=larger[0], intent=intent, engine=engine)
+    limit = _limit(checkpoint, drafted, where=where, engine=engine) if drafted is not None else 0
+    return Choice(chosen, drafted, where, intent, engine.correction, draft_limit=limit, wider=wider)
+
+
+def _limit(checkpoint: Checkpoint, drafted: Fit, *, where: Place, engine: Accounting) -> int:
+    """The longest context, in tokens, with which the draft starts: with one request of it in the cache."""
+    low, high = 0, window(checkpoint)
+    while low < high:
+        middle = (low + high + 1) // 2
+        launch = replace(drafted.launch, context=middle)
+        trial = worked_out(checkpoint, launch, where=where, intent=Intent(concurrency=1), engine=engine)
+        low, high = (middle, high) if trial.room_bytes >= 0 else (low, middle - 1)
+    return low
 
 
 def _senseless(intent: Intent) -> Iterator[str]:
@@ -91,36 +160,62 @@ def _no_seat(machine: Machine, checkpoint: Checkpoint, *, seats: Seats) -> Refus
 def _best(
     checkpoint: Checkpoint, places: tuple[Place, ...], *, intent: Intent, engine: Accounting
 ) -> tuple[Fit, Place] | None:
-    """The first layout on which the model is at ease, else the roomiest. Stages only where nothing else fits."""
-    staged = intent.nodes
-    for group in (
-        tuple(where for where in places if where.layout.pipeline <= staged),
-        tuple(where for where in places if where.layout.pipeline > staged),
-    ):
+    """The layout to take: the fewest stages, then the fewest cards, that give what is wanted; else what gives most."""
+    every: list[tuple[Fit, Place]] = []
+    # Several hosts come with the widest ranks first, others by rising number of cards.
+    for _, group in groupby(sorted(places, key=lambda where: where.layout.pipeline), _stages):
         found = [
             (fit, where)
             for where in group
             if (fit := _first(checkpoint, where, intent=intent, engine=engine)) is not None
         ]
+        if not intent.context:
+            every += found
+            good = min(GOOD_CONTEXT, window(checkpoint))
+            if any(fit.launch.context >= good for fit, _ in found):
+                return _farthest(found, checkpoint)
+            continue
         for fit, where in found:
-            if _is_at_ease(fit, where, checkpoint=checkpoint, intent=intent):
+            if _is_at_ease(fit, where):
                 return fit, where
         if found:
             return max(found, key=lambda item: item[0].room_bytes)
-    return None
+    return _farthest(every, checkpoint) if every else None
+
+
+def _stages(where: Place) -> int:
+    return where.layout.pipeline
+
+
+def _farthest(found: list[tuple[Fit, Place]], checkpoint: Checkpoint) -> tuple[Fit, Place]:
+    """The first that reaches the target, else the first that reaches most."""
+    target = min(TARGET_CONTEXT, window(checkpoint))
+    return max(found, key=lambda item: min(item[0].launch.context, target))
 
 
 def _first(checkpoint: Checkpoint, where: Place, *, intent: Intent, engine: Accounting) -> Fit | None:
-    """The most preferred values with room for a wrong guess, else the roomiest; with no asked context the longest."""
+    """The most preferred values with room for a wrong guess, else the roomiest; with no asked context the longest.
+
+    Small steps and few sequences are taken for a good context, not for more than that.
+    """
     found = fits(checkpoint, where, intent=intent, engine=engine)
     if intent.context:
         return _roomy(found)
     every = tuple(found)
-    wide = tuple(fit for fit in every if fit.launch.batched_tokens >= _FEW_BATCHED)
-    if any(fit.launch.context >= GOOD_CONTEXT for fit in wide):
-        every = wide
-    longest = max((fit.launch.context for fit in every), default=0)
-    return next((fit for fit in every if fit.launch.context >= _NEARLY * longest), None)
+    if not every:
+        return None
+    good, wanted = min(GOOD_CONTEXT, window(checkpoint)), wanted_sequences(intent)
+    wide = max(
+        (
+            fit.launch.context
+            for fit in every
+            if fit.launch.batched_tokens >= _FEW_BATCHED and fit.launch.sequences >= wanted
+        ),
+        default=0,
+    )
+    reach = max(wide, min(good, max(fit.launch.context for fit in every)))
+    launch = replace(next(fit.launch for fit in every if fit.launch.context >= reach), context=reach)
+    return worked_out(checkpoint, launch, where=where, intent=intent, engine=engine)
 
 
 def _roomy(found: Iterator[Fit]) -> Fit | None:
@@ -133,26 +228,35 @@ def _roomy(found: Iterator[Fit]) -> Fit | None:
     return roomiest
 
 
-def _is_at_ease(fit: Fit, where: Place, *, checkpoint: Checkpoint, intent: Intent) -> bool:
-    wide = fit.budget.kv_bytes >= _COMFORTABLE_SHARE * where.cap_bytes
-    long = intent.context or fit.launch.context >= min(GOOD_CONTEXT, checkpoint.context_length or GOOD_CONTEXT)
-    return bool(wide and long and not fit.is_tight)
+def _is_at_ease(fit: Fit, where: Place) -> bool:
+    return fit.budget.kv_bytes >= _COMFORTABLE_SHARE * where.cap_bytes and not fit.is_tight
 
 
 def _with_draft(checkpoint: Checkpoint, where: Place, *, fit: Fit, intent: Intent, engine: Accounting) -> Fit | None:
-    """The same with the checkpoint's own draft loaded; None where there is none, it cannot be used or does not fit."""
+    """The same with the checkpoint's own draft loaded; None where there is none or it cannot be used.
+
+    Where it does not fit, its longest context for one request, with less room than none (`room_bytes`).
+    The type of the cache stays: a draft is not worth an fp8 one.
+    """
     if checkpoint.draft is None or draft_obstacle(checkpoint, engine=engine, pipeline=where.layout.pipeline):
         return None
     tokens = _DSPARK_TOKENS if checkpoint.draft.method == "dspark" else 1
     speculation = Speculation(checkpoint.draft.method, tokens)
-    asked = replace(intent, context=fit.launch.context) if not intent.context else intent
+    asked = replace(intent, context=fit.launch.context)
+    tried = tuple(
+        launch
+        for launch in attempts(checkpoint, where, intent=asked, engine=engine, speculation=speculation)
+        if launch.batched_tokens >= min(_FEW_BATCHED, fit.launch.batched_tokens)
+        and launch.kv_dtype == fit.launch.kv_dtype
+    )
     found = tuple(
         item
-        for item in fits(checkpoint, where, intent=asked, engine=engine, speculation=speculation)
-        if item.launch.batched_tokens >= min(_FEW_BATCHED, fit.launch.batched_tokens)
+        for launch in tried
+        if (item := fitted(checkpoint, launch, where=where, intent=asked, engine=engine)) is not None
     )
     free = next((item for item in found if _may_draft(item, where)), None)
-    return free or max(found, key=lambda item: item.room_bytes, default=None)
+    roomiest = max(found, key=lambda item: item.room_bytes, default=None)
+    return free or roomiest or worked_out(checkpoint, tried[-1], where=where, intent=asked, engine=engine)
 
 
 def _may_draft(drafted: Fit, where: Place) -> bool:

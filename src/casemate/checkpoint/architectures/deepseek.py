@@ -22,6 +22,26 @@ class Variant:
     own_ends: bool = True
 
 
+DEFAULTS_V3: Mapping[str, object] = MappingProxyType(
+    {
+        "intermediate_size": 18432,
+        "vocab_size": 129280,
+        "num_attention_heads": 128,
+        "moe_intermediate_size": 2048,
+        "n_routed_experts": 256,
+        "n_shared_experts": 1,
+        "num_experts_per_tok": 8,
+        "first_k_dense_replace": 3,
+        "q_lora_rank": 1536,
+        "kv_lora_rank": 512,
+        "qk_nope_head_dim": 128,
+        "qk_rope_head_dim": 64,
+        "v_head_dim": 128,
+        "max_position_embeddings": 4096,
+    }
+)
+"""What transformers' DeepseekV3Config assumes. Other models of this type have other sizes, so that each is told."""
+
 VARIANTS: Mapping[str, Variant] = MappingProxyType(
     {
         "deepseek_v2": Variant(),

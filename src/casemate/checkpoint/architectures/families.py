@@ -15,6 +15,7 @@ from casemate.checkpoint.architectures import (
     gpt_oss,
     hybrid,
     kimi_linear,
+    minimax,
 )
 from casemate.checkpoint.architectures.attention import FULL, SLIDING
 from casemate.checkpoint.architectures.decoder import STYLES, Style, plain
@@ -40,6 +41,9 @@ FAMILIES: Mapping[str, Callable[[Keys], Anatomy]] = MappingProxyType(
         "falcon_h1": hybrid.falcon,
         "gemma4_text": gemma4.build,
         "kimi_linear": kimi_linear.build,
+        "minimax": minimax.build,
+        "minimax_text_01": minimax.build,
+        "minimax_m1": minimax.build,
         "granitemoehybrid": hybrid.granite,
         "nemotron_h": hybrid.nemotron,
     }
@@ -64,16 +68,34 @@ SPARING = frozenset({"gemma3_text", "mamba", "falcon_mamba", "mamba2"})
 
 _STRANGE = (
     "mamba_", "ssm_", "linear_", "state_size", "time_mix", "rwkv", "hc_mult", "compress_", "conv_L_cache", "kda_",
-    "block_types", "hybrid_", "recurrent", "num_zero_experts", "altup_", "laurel_", "hidden_size_per_layer",
-    "num_kv_shared_layers", "global_head_dim", "swa_", "attention_other_setting", "moe_latent_size",
+    "block_types", "attn_type_list", "hybrid_", "recurrent", "num_zero_experts", "altup_", "laurel_",
+    "hidden_size_per_layer", "num_kv_shared_layers", "global_head_dim", "swa_", "attention_other_setting",
+    "moe_latent_size",
 )  # fmt: skip
 """Keys that begin so tell of layers which are no plain attention."""
 _REMEDY = "what its layers keep of a sequence cannot be computed; plan it by the engine's own figures"
 
 
-def with_defaults(keys: Keys, model_type: str) -> Keys:
-    """The keys of a config with what its family assumes behind them."""
-    return keys.behind(_DEFAULTS.get(model_type, {}))
+_WINDOWS = {"gemma": 8192, "gemma2": 8192, "gemma3_text": 131_072}
+_NOTED: Mapping[str, Mapping[str, object]] = MappingProxyType(
+    {
+        "deepseek_v3": deepseek.DEFAULTS_V3,
+        **{name: {"max_position_embeddings": window} for name, window in _WINDOWS.items()},
+    }
+)
+"""Such values that say so much of a model that a plan which rests on one must tell it."""
+
+
+def with_defaults(keys: Keys, model_type: str) -> tuple[Keys, tuple[str, ...]]:
+    """The keys of a config with what its family assumes behind them, and a note of those that weigh much.
+
+    A key that the config itself sets to null (a `q_lora_rank` of none) is told, not left out.
+    """
+    told = set(keys.names())
+    noted = {name: value for name, value in _NOTED.get(model_type, {}).items() if name not in told}
+    listed = ", ".join(f"{name} {value}" for name, value in noted.items())
+    note = (f"left out by the config, taken as the type {model_type} has them: {listed}",) if noted else ()
+    return keys.behind({**_DEFAULTS.get(model_type, {}), **noted}), note
 
 
 def build(keys: Keys, model_type: str) -> Anatomy:

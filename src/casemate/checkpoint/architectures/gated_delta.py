@@ -180,5 +180,6 @@ def _states(keys: Keys, net: _Net, *, layers: list[int]) -> tuple[Cache, ...]:
         state_numbers=net.value_heads * net.value_size * net.key_size,
         convolution_numbers=net.convolved * (net.kernel - 1),
         state_dtype=keys.text("mamba_ssm_dtype"),
+        groups=net.key_heads,
     )
     return (state,)

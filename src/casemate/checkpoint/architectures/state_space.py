@@ -77,6 +77,8 @@ def mamba2_states(net: Mamba2, layers: Sequence[int], *, dtype: str = "") -> tup
         state_numbers=net.inner * net.state,
         convolution_numbers=net.convolved * (net.kernel - 1),
         state_dtype=dtype,
+        # One group is copied to every rank; several must divide (`mamba_mixer2.py`).
+        groups=net.groups if net.groups > 1 else 0,
     )
     return (state,)
 

@@ -22,7 +22,7 @@ _PARSERS = (
     ("vllm.entrypoints.cli.serve", "subparser_init"),
     ("vllm.scripts", "main"),
 )
-_SERVERS = ("vllm.entrypoints.api_server", "vllm.entrypoints.openai.api_server")
+_SERVERS = ("vllm.entrypoints.api_server", "vllm.entrypoints.openai.api_server", "vllm.entrypoints.cli.main")
 _REGISTRIES = {
     "tool-call-parser": ("_TOOL_PARSERS_TO_REGISTER", "ToolParserManager"),
     "reasoning-parser": ("_REASONING_PARSERS_TO_REGISTER", "ReasoningParserManager"),
@@ -228,7 +228,7 @@ def _flags(tree: Tree, found: Mapping[str, Facts]) -> Iterator[Flag]:
             aliases=facts.get("aliases", ()),
             values=values,
             closed=bool(values) and facts.get("closed", False),
-            default="" if form in ("switch", "json") else facts.get("default", ""),
+            default="" if form in ("switch", "json", "pairs") else facts.get("default", ""),
             deprecated=facts.get("deprecated", False),
         )
 

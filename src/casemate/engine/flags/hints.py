@@ -45,6 +45,8 @@ class Rules:
     """Fields that take 2k and 8M."""
     automatic: bool
     """The model length may be `auto` or -1."""
+    pairs: bool
+    """A dictionary may also be given as key=number pairs."""
 
     @classmethod
     def of(cls, text: str) -> Rules:
@@ -61,6 +63,7 @@ class Rules:
             optional_strings=maker is not None and "{bool, str, type(None)}" in ast.unparse(maker),
             sizes=frozenset(word for word in words if isinstance(word, str)),
             automatic="human_readable_int_or_auto" in text,
+            pairs="nullable_kvs(val)" in text,
         )
 
 
@@ -149,7 +152,9 @@ def _scalar(kinds: Container[str], name: str, *, rules: Rules) -> str:
         return _integer(name, rules)
     if "float" in kinds:
         return "float"
-    return "json" if "dict" in kinds and not ("str" in kinds or "other" in kinds) else "str"
+    if "dict" in kinds and not ("str" in kinds or "other" in kinds):
+        return "pairs" if rules.pairs else "json"
+    return "str"
 
 
 def _items(node: ast.Set | ast.Tuple | ast.Compare) -> list[ast.expr]:

@@ -13,8 +13,9 @@ from casemate.plan.recipe.flags import Ambiguous, FlagTable, dashed
 from casemate.plan.recipe.problem import Kind, Problem
 from casemate.plan.recipe.uses import Use
 
-_PARSER = frozenset({Kind.UNKNOWN, Kind.AMBIGUOUS, Kind.REMOVED, Kind.NEVER})
+_PARSER = frozenset({Kind.UNKNOWN, Kind.AMBIGUOUS, Kind.REMOVED, Kind.NEVER, Kind.NOT_YET, Kind.DEPRECATED})
 _OPPOSITE = "opposite"
+_KEEP = "keep"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +36,23 @@ class Advice:
     says: str
     source: str
 
-    def words(self, value: str) -> tuple[str, ...]:
-        """The replacement for this value."""
+    def words(self, value: str) -> tuple[str, ...] | None:
+        """The replacement for this value; None keeps the option as it is."""
+        if self.mend == _KEEP:
+            return None
         return tuple(word.replace("{value}", value) for word in self.mend.split())
 
 
-def enriched(problems: Iterable[Problem], used: Iterable[Use], *, advice: Iterable[Advice]) -> Iterator[Problem]:
+def enriched(
+    problems: Iterable[Problem], used: Iterable[Use], *, advice: Iterable[Advice], table: FlagTable
+) -> Iterator[Problem]:
     """What the parser refuses, with the reason and replacement that are known for it."""
-    known = {row.name: row for row in advice if row.when == "gone"}
+    known = [row for row in advice if row.when == "gone" and (not row.needs or table.get(row.needs))]
     by_position = {use.position: use for use in used}
     for problem in problems:
         use = by_position[problem.position]
-        row = known.get(dashed(use.typed).lstrip("-").partition(".")[0]) if use.typed else None
+        name = dashed(use.typed).lstrip("-").partition(".")[0]
+        row = next((row for row in known if row.name == name and _matches(row, use)), None) if use.typed else None
         if row is None or problem.kind not in _PARSER:
             yield problem
             continue
@@ -75,6 +81,10 @@ def _applies(row: Advice, use: Use) -> bool:
         return row.pattern == _OPPOSITE and use.negated
     if use.flag is not None and use.flag.form == "float" and use.known and _is_zero(use.value):
         return False
+    return not row.pattern or re.fullmatch(row.pattern, use.value, re.IGNORECASE) is not None
+
+
+def _matches(row: Advice, use: Use) -> bool:
     return not row.pattern or re.fullmatch(row.pattern, use.value, re.IGNORECASE) is not None
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import TypedDict, Unpack
 
 from rapidfuzz import fuzz, process
 
 from casemate.finding import Severity
-from casemate.plan.recipe.flags import Ambiguous, Flag, FlagTable, History, Hit, Span, dashed, numbers, refused
-from casemate.plan.recipe.problem import Kind, Problem, is_secret_option
+from casemate.plan.recipe.flags import Ambiguous, Flag, FlagTable, History, Hit, Span, dashed, numbers
+from casemate.plan.recipe.masking import hidden, is_secret, masked
+from casemate.plan.recipe.problem import Kind, Problem
 from casemate.plan.recipe.shell import Word
-from casemate.plan.recipe.uses import Use, uses
+from casemate.plan.recipe.uses import DASHES, TRUTHS, Use, uses
+from casemate.plan.recipe.values import refused
 
 _NEAR = 0.72
 _A_TYPO = 0.86
@@ -45,6 +49,8 @@ def judged(used: Sequence[Use], table: FlagTable, *, history: History | None) ->
         if not use.typed:
             problems.extend(_alone(use, table, taken=model_named))
             model_named = True
+        elif use.typed[0] in DASHES:
+            problems.append(_typographic(use, table))
         elif (span := _taken_over(use, history)) is not None:
             problems.append(_reused(use, span, table=table))
         elif isinstance(use.meant, Ambiguous):
@@ -58,9 +64,9 @@ def judged(used: Sequence[Use], table: FlagTable, *, history: History | None) ->
 
 def shown(use: Use) -> str:
     """A use's value for people: short, and no secret."""
-    if is_secret_option(use.name) and use.values:
-        return "…"
-    return use.value if len(use.value) <= _MOST_SHOWN else use.value[: _MOST_SHOWN - 1] + "…"
+    typed = use.typed.lstrip("-")
+    value = hidden(typed if is_secret(typed) else use.name, use.value)
+    return value if len(value) <= _MOST_SHOWN else value[: _MOST_SHOWN - 1] + "…"
 
 
 def nearest(name: str, table: FlagTable) -> tuple[str, float]:
@@ -74,7 +80,7 @@ def _alone(use: Use, table: FlagTable, *, taken: bool) -> Iterator[Problem]:
     word = use.values[0]
     if taken and word.known and word.text != "--":
         says = "The server takes one model and no other word that stands alone; it stops with: unrecognized arguments."
-        yield _problem(use, Kind.UNKNOWN, says=says, value=word.text[:_MOST_SHOWN], source=table.origin)
+        yield _problem(use, Kind.UNKNOWN, says=says, value=masked(word.text)[:_MOST_SHOWN], source=table.origin)
 
 
 def _ambiguous(use: Use, meant: Ambiguous, *, source: str) -> Problem:
@@ -100,9 +106,11 @@ def _reused(use: Use, span: Span, *, table: FlagTable) -> Problem:
 
 
 def _missing(use: Use, table: FlagTable, *, history: History | None) -> Problem:
+    if (known := _turned(use, table, history=history) or _joined(use, table)) is not None:
+        return known
     near, alike = nearest(use.name, table)
     mend = (f"--{near}", *(word.text for word in use.values)) if alike >= _A_TYPO else ()
-    if mend and not _would_pass(table.get(near), use):
+    if mend and (_polarity(near) != _polarity(use.name) or not _would_pass(table.get(near), use)):
         mend = ()
     nearby = f" The nearest one is --{near}." if near else ""
     version = table.version or "this engine"
@@ -126,25 +134,90 @@ def _missing(use: Use, table: FlagTable, *, history: History | None) -> Problem:
     return _problem(use, Kind.REMOVED, says=says, mend=(), source=f"vllm {last} wheel, vllm/engine/arg_utils.py")
 
 
+def _turned(use: Use, table: FlagTable, *, history: History | None) -> Problem | None:
+    """A `--disable-x` where the version has `--enable-x`, or the other way round: what says the same there."""
+    if history and history.spans_of(use.name):
+        return None  # an option of its own, once
+    prefix, other = next(((one, two) for one, two in _OPPOSITES if use.name.startswith(one)), ("", ""))
+    flag = table.get(other + use.name.removeprefix(prefix)) if prefix else None
+    if flag is None or flag.takes_value:
+        return None
+    no = use.value.lower() in _NO if use.known else False
+    mend = (f"--{flag.name}",) if no else flag.opposites[:1]
+    newest = history.table(history.versions[-1]) if history else None
+    later = newest.find(use.typed) if newest else None
+    kind = Kind.NOT_YET if isinstance(later, Hit) and not later.shortened else Kind.NEVER if history else Kind.UNKNOWN
+    same = f"{flag.opposites[0]} says the same" if flag.opposites else f"leave --{flag.name} out to say the same"
+    says = f"{table.version or 'This engine'} has no such option and stops; {same}."
+    taken = () if not use.values or use.value.lower() in _NO | _YES else tuple(word.text for word in use.values)
+    return _problem(use, kind, says=says, mend=(*mend, *taken), source=table.origin)
+
+
+def _joined(use: Use, table: FlagTable) -> Problem | None:
+    """A short option of two letters or more with its value attached (`-tp4`), and keys behind `-O` (`-O.mode`)."""
+    if use.typed.startswith("--"):
+        return None
+    if use.typed.startswith("-O.") and (owner := table.get("compilation-config")):
+        short = next(iter(owner.aliases), f"--{owner.name}")
+        mend = (f"{short}{use.typed[2:]}", *(word.text for word in use.values))
+        says = f"-O sets the optimization level here, and this is none; keys of the compilation go behind {short}."
+        return _problem(use, Kind.INVALID, says=says, mend=mend, source=table.origin)
+    match = re.fullmatch(r"(-[a-z]{2,4}?)(\d+)", use.typed)
+    hit = table.find(match[1]) if match else None
+    if match is None or not isinstance(hit, Hit) or not hit.flag.takes_value:
+        return None
+    says = f"The value of {match[1]} needs a space before it; only options of one letter may have it attached."
+    rest = tuple(word.text for word in use.values)
+    mend = (f"--{hit.flag.name}", match[2], *rest)
+    return _problem(use, Kind.INVALID, says=says, mend=mend, source="https://docs.python.org/3/library/argparse.html")
+
+
+_OPPOSITES = (("disable-", "enable-"), ("enable-", "disable-"), ("no-", ""))
+
+
+def _polarity(name: str) -> bool:
+    return name.startswith(("disable-", "no-"))
+
+
 def _known(use: Use, meant: Hit, *, table: FlagTable) -> Iterator[Problem]:
     flag = meant.flag
     source = table.origin
     if flag.deprecated:
         says = "It still parses, and the engine warns that it will go."
-        yield _problem(use, Kind.DEPRECATED, says=says, severity=Severity.LOW, source=source)
+        yield _problem(use, Kind.DEPRECATED, says=says, severity=Severity.LOW, mend=None, source=source)
     if meant.path:
         yield from _dotted(use, flag, source=source)
-    elif not flag.takes_value and use.attached:
-        says = "It is a switch and takes no value; the parser stops with: ignored explicit argument."
-        yield _problem(use, Kind.INVALID, says=says, mend=(use.typed,), source=source)
+    elif not flag.takes_value and use.values:
+        yield _switched(use, meant, source=source)
     elif flag.takes_value and not use.values and flag.arity not in ("?", "*"):
         yield _problem(use, Kind.INVALID, says="It needs a value and none stands behind it.", source=source)
     else:
         yield from _values(use, flag, source=source)
 
 
+def _switched(use: Use, meant: Hit, *, source: str) -> Problem:
+    """A switch with a value: what was meant is the switch itself or its opposite, never the other way round."""
+    flag, word = meant.flag, use.value.strip().lower()
+    stops = "ignored explicit argument" if use.attached else "unrecognized arguments"
+    says = f"It is a switch and takes no value; the parser stops with: {stops}."
+    if word in _NO or word in _YES:
+        off = (word in _NO) != meant.negated
+        mend = flag.opposites[:1] if off else (f"--{flag.name}",)
+        says += f" To say no it is {flag.opposites[0]}." if off and flag.opposites else ""
+        says += " To say no, leave it out." if off and not flag.opposites else ""
+    elif use.known:
+        mend = (use.typed,)
+    else:
+        mend, says = (), f"{says} What the shell puts there is not known here."
+    return _problem(use, Kind.INVALID, says=says, mend=mend, source=source)
+
+
+_NO = frozenset({"false", "0", "no", "off"})
+_YES = TRUTHS - {"false"} | {"1", "yes", "on"}
+
+
 def _dotted(use: Use, flag: Flag, *, source: str) -> Iterator[Problem]:
-    if flag.form not in ("json", "str") or not flag.takes_value:
+    if flag.form not in ("json", "pairs", "str") or not flag.takes_value:
         yield _problem(use, Kind.INVALID, says=f"--{flag.name} is no JSON option: it has no keys.", source=source)
     elif not use.values:
         yield _problem(use, Kind.INVALID, says="It needs a value and none stands behind it.", source=source)
@@ -158,7 +231,7 @@ def _values(use: Use, flag: Flag, *, source: str) -> Iterator[Problem]:
             return
     if flag.values and not flag.closed and use.known and use.values and flag.name in _REGISTERED:
         plugin, value = _REGISTERED[flag.name], use.value
-        if value not in flag.values and value.lower() not in ("", "none"):
+        if value not in flag.values and value.lower() not in ("", "none") and "." not in value:
             says = f"No built-in one has this name ({plugin})."
             yield _problem(use, Kind.INVALID, says=says, mend=_closest(flag, value), source=source)
 
@@ -166,8 +239,21 @@ def _values(use: Use, flag: Flag, *, source: str) -> Iterator[Problem]:
 _REGISTERED = {
     "tool-call-parser": "unless --tool-parser-plugin brings it",
     "reasoning-parser": "unless --reasoning-parser-plugin brings it",
+    "distributed-executor-backend": "a class is named with its module",
+    "kv-cache-dtype": "unless a plugin registers it",
+    "tokenizer-mode": "unless a plugin registers it",
     "quantization": "unless a plugin registers it",
 }
+
+
+def _typographic(use: Use, table: FlagTable) -> Problem:
+    names = sorted({unicodedata.name(letter).lower() for letter in use.typed if letter in DASHES})
+    says = (
+        f"It begins with a typographic dash ({', '.join(names)}), so the parser takes it for a word that stands alone."
+    )
+    plain = f"--{use.flag.name}" if use.flag else "--" + use.typed.lstrip(DASHES + "-")
+    mend = (plain, *(word.text for word in use.values))
+    return _problem(use, Kind.INVALID, says=says, mend=mend, source=table.origin)
 
 
 def _closest(flag: Flag, value: str) -> tuple[str, ...]:

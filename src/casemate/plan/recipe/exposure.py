@@ -13,7 +13,6 @@ from casemate.plan.recipe.situation import Situation
 _SECURITY = "https://docs.vllm.ai/en/latest/usage/security.html"
 _KEY = "VLLM_API_KEY"
 _LOOPBACK = ("--host", "127.0.0.1")
-_SECRET_NAME = re.compile(r"(?:^|_)(?:TOKEN|KEY|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(?:_|$)", re.IGNORECASE)
 
 
 def exposure(situation: Situation) -> Iterator[Problem]:
@@ -22,11 +21,6 @@ def exposure(situation: Situation) -> Iterator[Problem]:
     yield from _api_key(situation)
     yield from _tools(situation)
     yield from _architectures(situation)
-
-
-def is_secret(name: str) -> bool:
-    """Whether a variable of this name holds what must not be shown."""
-    return _SECRET_NAME.search(name) is not None
 
 
 def _host(situation: Situation) -> Iterator[Problem]:

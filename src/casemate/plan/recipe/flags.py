@@ -6,21 +6,17 @@ JSON flags whose keys may be given one by one (`--compilation-config.mode 3`).
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-Form = Literal["switch", "pair", "twin", "int", "float", "size", "length", "bool", "json", "word", "str"]
+Form = Literal["switch", "pair", "twin", "int", "float", "size", "length", "bool", "json", "pairs", "word", "str"]
 """What a flag takes: nothing (`switch`; `pair` also as `--no-…`, `twin` also with enable and disable exchanged, which
 vLLM pairs since 0.33.0), a number (`size`: 2k, 8M; `length`: also -1 and
-auto), true or false, JSON, one of its values in any spelling (`word`), or text."""
+auto), true or false, JSON (`pairs`: also image=4,video=1), one of its values in any spelling (`word`), or text."""
 Arity = Literal["", "?", "+", "*"]
 """How many values: one (empty), none or one, one or more, any number."""
 
-_SIZE = re.compile(r"\d+(?:\.\d+)?[kmgtKMGT]?")
-_HUMAN = re.compile(r'("(?:[^"\\]|\\.)*")|\b(\d+(?:\.\d+)?)[kmgtKMGT]\b')
 _NUMBER = re.compile(r"-\d+|-\d*\.\d+")
 _LEVEL = re.compile(r"-O=?(?P<level>\w+)")
 
@@ -59,6 +55,10 @@ class Flag:
             if self.form == "twin" and self.name.startswith(one):
                 return (plain, f"--{other}{self.name.removeprefix(one)}")
         return (plain,)
+
+
+_HELP = Flag("help", arity="?", aliases=("-h",))
+"""What argparse itself adds; vLLM takes --help=GROUP and --help=all besides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,11 @@ class FlagTable:
         spelled = self._spelled.get(f"--{name}")
         return spelled[0] if spelled and not spelled[1] else None
 
+    @property
+    def levels(self) -> Flag | None:
+        """What `-O` followed by a level sets."""
+        return self.get("optimization-level") or self.get("compilation-config")
+
     def find(self, typed: str) -> Hit | Ambiguous | None:
         """What a typed option means, as the engine's parser would take it; no value may be attached by `=`."""
         word, *path = dashed(typed).split(".") if typed.startswith("-") else [typed]
@@ -113,14 +118,18 @@ class FlagTable:
             flag, negated = self._spelled[word]
             return Hit(flag, negated, tuple(path))
         if level := _LEVEL.fullmatch(word):
-            owner = self.get("optimization-level") or self.get("compilation-config")
-            return Hit(owner, attached=level["level"]) if owner else None
+            return Hit(self.levels, attached=level["level"]) if self.levels else None
+        if word in ("-h", "--help"):
+            return Hit(_HELP)
+        if word[:1] == "-" and word[1:2] != "-" and word[:2] in self._spelled:  # -qfp8; two letters do not do so: -tp4
+            return Hit(self._spelled[word[:2]][0], attached=typed[2:])
         return self._shortened(word, tuple(path))
 
     def _shortened(self, word: str, path: tuple[str, ...]) -> Hit | Ambiguous | None:
-        if not word.startswith("--") or len(word) < 4:
+        long = word.startswith("--")
+        if not word.startswith("-") or len(word) < (4 if long else 2):
             return None
-        candidates = sorted(spelled for spelled in self._spelled if spelled.startswith(word))
+        candidates = sorted(one for one in self._spelled if one.startswith(word) and one.startswith("--") == long)
         if len(candidates) > 1:
             return Ambiguous(tuple(candidates))
         if not candidates:
@@ -199,73 +208,8 @@ def dashed(typed: str) -> str:
 
 
 def is_option(word: str) -> bool:
-    """Whether the parser takes a word for an option and not for a value: a dash in front, and not a negative number."""
-    return len(word) > 1 and word.startswith("-") and not _NUMBER.fullmatch(word) and " " not in word
+    """Whether the parser takes a word for an option and not for a value: a dash in front, and not a negative number.
 
-
-def refused(flag: Flag, value: str) -> str:
-    """Why the parser would refuse this value, as the end of a sentence; empty if it takes it."""
-    if flag.closed and flag.form != "word":
-        return "" if value in flag.values or value == "None" else f"must be one of {_listed(flag.values)}"
-    return "".join(_REFUSALS[flag.form](flag, value)) if flag.form in _REFUSALS else ""
-
-
-def _integer(flag: Flag, value: str) -> Iterator[str]:
-    if value not in ("", "None") and not re.fullmatch(r"\s*[-+]?\d+(?:_\d+)*\s*", value):
-        yield f"must be a whole number{_range(flag)}"
-
-
-def _decimal(flag: Flag, value: str) -> Iterator[str]:
-    del flag
-    if value not in ("", "None") and not re.fullmatch(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*", value):
-        yield "must be a number"
-
-
-def _size(flag: Flag, value: str) -> Iterator[str]:
-    if flag.form == "length" and value in ("-1", "auto"):
-        return
-    if value in ("", "None"):
-        return
-    if not _SIZE.fullmatch(value):
-        yield "must be a whole number, with k, m, g (thousands) or K, M, G (binary) behind it if you like"
-    elif "." in value and value[-1] not in "kmgt":
-        yield "takes a fraction with a decimal suffix (k, m, g) only"
-
-
-def _json(flag: Flag, value: str) -> Iterator[str]:
-    if value in ("", "None") or value in flag.values:
-        return
-    try:
-        json.loads(_HUMAN.sub(lambda match: match[1] or "0", value))
-    except (ValueError, RecursionError):
-        yield "must be JSON (in a shell, in single quotes)"
-
-
-def _truth(flag: Flag, value: str) -> Iterator[str]:
-    del flag
-    if value.lower() not in ("true", "false"):
-        yield "must be true or false"
-
-
-def _word(flag: Flag, value: str) -> Iterator[str]:
-    if flag.closed and value.lower().replace("-", "_") not in flag.values:
-        yield f"must be one of {_listed(flag.values)}"
-
-
-_REFUSALS = {
-    "int": _integer,
-    "float": _decimal,
-    "size": _size,
-    "length": _size,
-    "json": _json,
-    "bool": _truth,
-    "word": _word,
-}
-
-
-def _range(flag: Flag) -> str:
-    return f", one of {_listed(flag.values)}" if flag.values else ""
-
-
-def _listed(values: tuple[str, ...]) -> str:
-    return ", ".join(values)
+    A word with a space is none, unless the space is in a value that `=` attaches.
+    """
+    return len(word) > 1 and word.startswith("-") and not _NUMBER.fullmatch(word) and " " not in word.partition("=")[0]

@@ -12,13 +12,16 @@ from casemate.plan.recipe.advice import Advice, enriched, harmful
 from casemate.plan.recipe.checking import judged, shown
 from casemate.plan.recipe.contradictions import contradictions
 from casemate.plan.recipe.drafting import drafting
-from casemate.plan.recipe.exposure import exposure, is_secret
+from casemate.plan.recipe.exposure import exposure
 from casemate.plan.recipe.fit import fit
 from casemate.plan.recipe.flags import FlagTable, History
 from casemate.plan.recipe.launch import Launch
 from casemate.plan.recipe.layout import layout
+from casemate.plan.recipe.masking import hidden, masked, shown_words
 from casemate.plan.recipe.mending import mended
-from casemate.plan.recipe.problem import PROGRAM, VARIABLE, Problem
+from casemate.plan.recipe.problem import PROGRAM, VARIABLE, Kind, Problem
+from casemate.plan.recipe.ranges import ranges
+from casemate.plan.recipe.release import release
 from casemate.plan.recipe.room import room
 from casemate.plan.recipe.situation import Situation
 from casemate.plan.recipe.surroundings import program, variables
@@ -72,6 +75,11 @@ class Report:
     open: tuple[Problem, ...] = ()
 
     @property
+    def mendable(self) -> bool:
+        """Whether the corrected start has nothing left that stops it."""
+        return not any(problem.severity is Severity.HIGH for problem in self.open)
+
+    @property
     def clean(self) -> bool:
         """Whether nothing worse than advice for unknown surroundings was found."""
         return all(problem.severity is Severity.INFO for problem in self.problems)
@@ -79,6 +87,8 @@ class Report:
 
 def judge(launch: Launch, ground: Ground) -> Report:
     """Judge a start against an engine's flags and whatever else is known."""
+    if launch.skipped:
+        return _skipped(launch, ground.table)
     used = uses(launch.arguments, ground.table, history=ground.history)
     problems = tuple(_problems(launch, used, ground=ground))
     corrected = mended(launch, used, problems=problems, table=ground.table)
@@ -105,12 +115,41 @@ def judge(launch: Launch, ground: Ground) -> Report:
     )
 
 
+def _skipped(launch: Launch, table: FlagTable) -> Report:
+    """A start of something else in an image of vLLM: named, so that nobody takes silence for consent."""
+    says = "This image is started by something else than its own entry, and what that starts is not to be seen here."
+    text = " ".join(shown_words([word.text for word in launch.arguments]))
+    told = Problem(Kind.UNSEEN, Severity.INFO, says, "", None, value=text)
+    return Report(launch, table, (Judged(f"{launch.image} {text}".strip(), (told,)),), (told,), launch)
+
+
+def _unseen(launch: Launch, used: tuple[Use, ...]) -> Iterator[Problem]:
+    """Words that only the shell knows, and words that it takes for another command."""
+    named = next((use for use in used if not use.typed), None)
+    for use in used:
+        if not use.typed and use is not named and not use.known:
+            says = "What it holds is not assigned plainly in this text, so it is not judged."
+            yield Problem(Kind.UNSEEN, Severity.INFO, says, "", None, use.value, "", use.position)
+        if use.position == launch.broken:
+            says = (
+                "The line before ends the command (no backslash at its end, or a comment behind it), so the shell "
+                "takes this and what follows for a command of its own."
+            )
+            source = "https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html"
+            yield Problem(Kind.INVALID, Severity.HIGH, says, source, None, use.typed, shown(use), use.position)
+
+
 def _problems(launch: Launch, used: tuple[Use, ...], *, ground: Ground) -> Iterator[Problem]:
     situation = Situation(launch, ground.table, used, ground.checkpoint, ground.machine)
+    yield from _first(situation, ground)
     yield from program(situation, ground.history)
     yield from variables(situation, ground.history, advice=ground.advice)
-    yield from enriched(judged(used, ground.table, history=ground.history), used, advice=ground.advice)
+    yield from enriched(
+        judged(used, ground.table, history=ground.history), used, advice=ground.advice, table=ground.table
+    )
+    yield from _unseen(launch, used)
     yield from contradictions(situation)
+    yield from ranges(situation)
     believed = list(_beliefs(situation))
     certain = {problem.flag for problem in believed if problem.severity is Severity.HIGH}
     yield from (problem for problem in harmful(used, ground.advice, table=ground.table) if problem.flag not in certain)
@@ -123,6 +162,16 @@ def _problems(launch: Launch, used: tuple[Use, ...], *, ground: Ground) -> Itera
         yield problem if sure else replace(problem, says=f"If this is the published checkpoint: {problem.says}")
 
 
+def _first(situation: Situation, ground: Ground) -> Iterator[Problem]:
+    """What no words mend is said before all else."""
+    for problem in release(situation):
+        yield (
+            replace(problem, says=f"If this is the published checkpoint: {problem.says}")
+            if ground.presumed
+            else problem
+        )
+
+
 def _beliefs(situation: Situation) -> Iterator[Problem]:
     for part in (weights, layout, room, fit, drafting, exposure):
         yield from part(situation)
@@ -131,12 +180,12 @@ def _beliefs(situation: Situation) -> Iterator[Problem]:
 def _words(launch: Launch, used: tuple[Use, ...], *, problems: tuple[Problem, ...]) -> Iterator[Judged]:
     for name, word in launch.environment:
         said = tuple(problem for problem in problems if problem.position == VARIABLE and problem.flag == name)
-        yield Judged(f"{name}={'…' if is_secret(name) else word.text}", said)
+        yield Judged(f"{name}={hidden(name, word.text)}", said)
     if launch.program or any(problem.position == PROGRAM for problem in problems):
-        text = " ".join(word.text for word in launch.program)
+        text = " ".join(shown_words([word.text for word in launch.program]))
         yield Judged(text, tuple(problem for problem in problems if problem.position == PROGRAM))
     for use in used:
         joint = "=" if use.attached and "=" in launch.arguments[use.position].text else " "
-        value = shown(use) if use.typed else use.value
+        value = shown(use) if use.typed else masked(use.value)
         text = f"{use.typed}{joint}{value}".strip() if use.values else use.typed
         yield Judged(text, tuple(problem for problem in problems if problem.position == use.position))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 from casemate.finding import Severity
+from casemate.plan.recipe.masking import shown_words
 
 PROGRAM = -1
 VARIABLE = -2
@@ -31,6 +31,8 @@ class Kind(StrEnum):
     BELIEF = "wrong_belief"
     EXPOSED = "exposed"
     """It gives something to whom it does not concern."""
+    UNSEEN = "not_judged"
+    """What it holds cannot be known here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +62,4 @@ class Problem:
     @property
     def replacement(self) -> str:
         """What to write instead, for people; without the value where that is a secret."""
-        words = self.mend or ()
-        return " ".join(words[:1] if words and is_secret_option(words[0]) else words)
-
-
-def is_secret_option(name: str) -> bool:
-    """Whether an option of this name, real or mistyped, takes what must not be shown."""
-    return _SECRET.search(name) is not None
-
-
-_SECRET = re.compile(r"(?:^|-)(?:api-?key|token|secret|password)$", re.IGNORECASE)
+        return " ".join(shown_words(self.mend or ()))

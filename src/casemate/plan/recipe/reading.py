@@ -48,7 +48,7 @@ def launches(text: str) -> tuple[Launch, ...]:
     found = tuple(_found(text.lstrip("\ufeff").replace("\r\n", "\n")))
     if len(found) > _MOST_LAUNCHES or any(len(launch.arguments) > _MOST_ARGUMENTS for launch in found):
         raise UsageError("this is more than a recipe: it has too many commands or words", remedy="give one command")
-    if not found:
+    if all(launch.skipped for launch in found):
         raise UsageError(
             "nothing in it starts vLLM",
             remedy="give `vllm serve …`, its flags alone, or a file that holds such a command",
@@ -184,7 +184,11 @@ def _container(node: Mapping[str, Any], where: str) -> Iterator[Launch]:
     words = [word for key in ("entrypoint", "command", "args") for word in _listed(node.get(key))]
     image = node.get("image")
     environment = tuple(_environment(node.get("environment", node.get("env"))))
-    for launch in of_image(_word(image) if isinstance(image, str) else Word("", 1), words):
+    named = _word(image) if isinstance(image, str) else Word("", 1)
+    own = "entrypoint" not in node and not ("containers" in where and "command" in node)
+    if not words and own and "vllm-openai" in named.text and ("services." in where or "containers" in where):
+        yield Launch("image", (), (), environment, image=named.text, where=where)
+    for launch in of_image(named, words, own=own):
         yield replace(launch, environment=(*environment, *launch.environment), where=where or launch.where)
 
 

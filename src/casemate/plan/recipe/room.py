@@ -12,6 +12,8 @@ _CACHE = "vllm 0.33.0 wheel, vllm/config/cache.py"
 _SCHEDULER = "vllm 0.33.0 wheel, vllm/config/scheduler.py"
 _OLD_RULE = "vllm 0.6.3 wheel, vllm/engine/arg_utils.py and vllm/config.py"
 _LARGEST_DEFAULT = 1024
+_LEAST_PERCENT = 10
+"""A number from here on up to 100 was meant as a percentage; 1.2 was not."""
 _ALWAYS_CHUNKED = (0, 8)
 """From here on (the V1 engine) prefill is cut into chunks unless it is said not to."""
 _AUTOMATIC_ABOVE = 32_768
@@ -32,7 +34,9 @@ def _utilization(situation: Situation) -> Iterator[Problem]:
     name = "gpu-memory-utilization"
     if share is not None and not 0 < share <= 1:
         says = "It is a share of the card's memory, above 0 and at most 1."
-        mend = (f"--{name}", f"{share / 100:g}") if 1 < share <= 100 else ()
+        percent = _LEAST_PERCENT <= share <= 100
+        says += "" if percent else " Which share is meant cannot be told, so the default counts."
+        mend = (f"--{name}", f"{share / 100:g}") if percent else ()
         yield from situation.told(name, Problem(Kind.INVALID, Severity.HIGH, says, _CACHE, mend))
     elif share is not None and share > 0.98:
         says = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from casemate.errors import UsageError
 
@@ -33,6 +33,7 @@ _PIECES = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _EXPANDS = re.compile(r"(?<!\\)(?:\$[A-Za-z_{(@*#?!0-9]|`)")
+_ARRAY = re.compile(r"[A-Za-z_]\w*\+?=")
 _UNESCAPED = re.compile(r"""\\(?:\r?\n|(["\\$`]))""")
 
 
@@ -43,6 +44,10 @@ class Word:
     text: str
     line: int
     known: bool = True
+    raw: str = ""
+    """What was written, quotes and all, where only the shell knows what it becomes."""
+    items: tuple[Word, ...] | None = None
+    """The items of an array that is assigned: `NAME=(…)`."""
 
 
 def commands(text: str) -> Iterator[tuple[Word, ...]]:
@@ -62,6 +67,9 @@ def commands(text: str) -> Iterator[tuple[Word, ...]]:
             at, line = token.end(), line + token[0].count("\n")
             continue
         word, end = _word(text, at, line=line)
+        if text[end : end + 1] == "(" and _ARRAY.fullmatch(word.text):
+            items, end = _items(text, end + 1, line=line)
+            word = replace(word, items=items)
         if not skip:
             words.append(word)
         at, line, count, skip = end, line + text.count("\n", at, end), count + 1, False
@@ -73,6 +81,20 @@ def commands(text: str) -> Iterator[tuple[Word, ...]]:
         yield tuple(words)
 
 
+def _items(text: str, at: int, *, line: int) -> tuple[tuple[Word, ...], int]:
+    """The words up to the closing bracket of an array, and where it ends."""
+    items: list[Word] = []
+    while at < len(text):
+        if token := _TOKENS.match(text, at):
+            at, line = token.end(), line + token[0].count("\n")
+            if token["end"] == ")":
+                break
+            continue
+        word, at = _word(text, at, line=line)
+        items.append(word)
+    return tuple(items), at
+
+
 def quoted(word: str) -> str:
     """A word as it can be pasted into a shell; one that needs no quotes stays bare."""
     if re.fullmatch(r"[\w@%+=:,./-]+", word):
@@ -82,18 +104,16 @@ def quoted(word: str) -> str:
 
 def _word(text: str, at: int, *, line: int) -> tuple[Word, int]:
     pieces: list[str] = []
-    known = True
+    known, start = True, at
     while piece := _PIECES.match(text, at):
         kind = piece.lastgroup or ""
         known = known and kind != "parameter" and not (kind == "double" and _EXPANDS.search(piece["double"]))
         pieces.append(_meant(piece, kind))
         at = piece.end()
     if not pieces:
-        start = max(0, at - 20)
-        raise UsageError(
-            f"a quotation does not end (line {line})", where=text[start : at + 40], remedy="close its quotation mark"
-        )
-    return Word("".join(pieces), line, known), at
+        raise UsageError(f"a quotation does not end (line {line})", remedy="close its quotation mark")
+    raw = "" if known else re.sub(r"\\\r?\n", "", text[start:at])
+    return Word("".join(pieces), line, known, raw), at
 
 
 def _meant(piece: re.Match[str], kind: str) -> str:

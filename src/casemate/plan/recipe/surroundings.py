@@ -8,11 +8,12 @@ from dataclasses import replace
 
 from casemate.finding import Severity
 from casemate.plan.recipe.advice import Advice
-from casemate.plan.recipe.exposure import is_secret
 from casemate.plan.recipe.flags import FlagTable, History, numbers
+from casemate.plan.recipe.masking import hidden, masked
 from casemate.plan.recipe.problem import VARIABLE, Kind, Problem
 from casemate.plan.recipe.situation import Situation
 
+_MAIN = "vllm.entrypoints.cli.main"
 _DEMO = "vllm.entrypoints.api_server"
 _CLI = "https://docs.vllm.ai/en/stable/cli/serve/"
 _PARSER = "vllm 0.33.0 wheel, vllm/utils/argparse_utils.py"
@@ -22,13 +23,16 @@ _MOST_SHOWN = 40
 def program(situation: Situation, history: History) -> Iterator[Problem]:
     """What is started, and where the model is named."""
     launch = situation.launch
-    if launch.kind == "module":
+    if launch.module == _MAIN and _MAIN in (situation.table.modules or (_MAIN,)):
+        says = "It is the same program; vllm serve is its short form."
+        yield Problem(Kind.BELIEF, Severity.INFO, says, _CLI, ("vllm", "serve"))
+    elif launch.module:
         yield from _module(situation, history)
     model = next((use for use in situation.used if use.name == "model"), None)
     if model and launch.kind == "serve":
         says = "vllm serve takes the model as its first word; --model there is to be removed."
         problem = Problem(Kind.DEPRECATED, Severity.LOW, says, _PARSER, (model.value,))
-        yield replace(problem, flag=model.typed, value=model.value, position=model.position)
+        yield replace(problem, flag=model.typed, value=masked(model.value), position=model.position)
     named = model or any(not use.typed for use in situation.used) or "config" in situation.options
     if not named and launch.kind in ("serve", "module", "image"):
         says = "No model is named, so a small default one is served."
@@ -40,10 +44,13 @@ def variables(situation: Situation, history: History, *, advice: Iterable[Advice
     rows = [row for row in advice if row.when == "variable"]
     read = frozenset(situation.table.variables or history.table(history.versions[-1]).variables)
     for name, word in situation.launch.environment:
-        value = "…" if is_secret(name) else word.text[:_MOST_SHOWN]
+        value = hidden(name, word.text)[:_MOST_SHOWN]
         row = next((row for row in rows if row.name == name and _applies(row, word.text, known=word.known)), None)
         if row is not None and not (name in read and row.kind in (Kind.REMOVED, Kind.NEEDLESS)):
-            yield Problem(row.kind, row.severity, row.says, row.source, (), name, value, VARIABLE)
+            there = not row.needs or situation.table.get(row.needs)
+            fits = word.known and word.text and row.needs not in situation.options
+            mend = row.words(word.text) if there and fits else ()
+            yield Problem(row.kind, row.severity, row.says, row.source, mend, name, value, VARIABLE)
         elif name.startswith("VLLM_") and name not in read and not name.startswith("VLLM_PLUGIN"):
             yield replace(_unread(name, situation.table, history=history), value=value)
 
@@ -56,7 +63,7 @@ def _module(situation: Situation, history: History) -> Iterator[Problem]:
     if module in there and module == _DEMO:
         says = "This is a demonstration without the OpenAI interface; vllm serve is the server."
         yield Problem(Kind.HARMFUL, Severity.MEDIUM, says, "vllm 0.6.3 wheel, vllm/entrypoints/api_server.py", mend)
-    elif module in there:
+    elif module in there and module != _MAIN:
         says = "It is the same server; vllm serve is its short form."
         yield Problem(Kind.BELIEF, Severity.INFO, says, _CLI, mend)
     elif known:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from casemate.plan.recipe.exposure import is_secret
 from casemate.plan.recipe.judging import Judged, Report
-from casemate.plan.recipe.mending import command
+from casemate.plan.recipe.masking import HIDDEN, shown_words
+from casemate.plan.recipe.mending import command, variable
 from casemate.plan.recipe.problem import Problem
 
 _VERDICT = 14
@@ -34,19 +34,25 @@ def lines(report: Report, width: int = 100) -> Iterator[str]:
             yield from _word(Judged(f"{problem.flag} {problem.value}".strip() or "vllm serve", (problem,)), width)
     if report.open:
         yield "not to be mended by words: " + "; ".join(dict.fromkeys(problem.says for problem in report.open))
-    if not report.clean:
-        yield "corrected:"
-        yield from _broken(command(report.corrected), width)
+    if report.launch.around and not report.clean:
+        yield f"what stands around it is left out below: {report.launch.around}"
+    if not report.clean and not report.launch.skipped:
+        yield "corrected:" if report.mendable else "it does not run like this; what words can mend:"
+        told = command(report.corrected)
+        yield from _broken(told, width)
+        if HIDDEN in told:
+            yield f"{HIDDEN} stands for a secret that is not repeated here"
 
 
 def as_value(report: Report) -> dict[str, Any]:
     """The report as JSON values: `problems`, `words`, and `corrected` as words and as one line."""
     corrected = report.corrected
-    variables = {name: f"${name}" if is_secret(name) else word.text for name, word in corrected.environment}
-    argv = [word.text for word in (*corrected.program, *corrected.arguments)]
+    variables = {name: variable(name, word) for name, word in corrected.environment}
+    argv = list(shown_words([word.text for word in (*corrected.program, *corrected.arguments)]))
     return {
         "where": report.launch.where,
         "clean": report.clean,
+        "runs": report.mendable,
         "words": [{"text": word.text, "verdict": word.verdict} for word in report.words],
         "problems": [_problem(problem) for problem in report.problems],
         "followed": [_problem(problem) for problem in report.followed],

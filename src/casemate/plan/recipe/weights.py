@@ -8,6 +8,9 @@ from casemate.finding import Severity
 from casemate.plan.recipe.problem import Kind, Problem
 from casemate.plan.recipe.situation import Situation
 
+_ONLINE = {"fp8", "bitsandbytes", "experts_int8", "online", "torchao", "rtn", "ptpc_fp8", "mxfp8", "tpu_int8", "int8"}
+"""Methods that can start from 16 bits (`layers/quantization` of the wheels 0.9 to 0.33)."""
+_STORED = "is a format in which checkpoints are stored; it makes nothing out of one in 16 bits"
 _HALF = ("half", "float16")
 _BLOCK = 256
 _SPARSE = "vllm 0.33.0 wheel, vllm/models/deepseek_v4/sparse_mla.py"
@@ -29,8 +32,10 @@ def _quantization(situation: Situation) -> Iterator[Problem]:
     if method is None:
         return
     if checkpoint is None:
+        online = method.lower() in _ONLINE or method.lower().startswith(("fp8_per", "int8_per", "nvfp4_per"))
+        does = "quantizes a checkpoint in 16 bits while it loads" if online else _STORED
         says = (
-            f"{method} quantizes a checkpoint in 16 bits while it loads. One that is quantized (its config.json "
+            f"{method} {does}. One that is quantized (its config.json "
             "has quantization_config) needs no such option: the engine reads the method there. --model tells which."
         )
         yield from situation.told("quantization", Problem(Kind.BELIEF, Severity.INFO, says, _MODELS, None))
