@@ -87,8 +87,8 @@ def test_a_management_library_that_answers_proves_nothing_of_cuda() -> None:
     assert "libcuda.so.1 is not found although NVML answers" in found.found
 
 
-@pytest.mark.parametrize("unknown", [(), (("driver.cuinit", "cuInit: no end within 20 s"),)])
-def test_a_libcuda_that_was_not_asked_or_never_answered_is_unknown(unknown: tuple[tuple[str, str], ...]) -> None:
+@pytest.mark.parametrize("unknown", [(), (("driver.cuinit", "cuInit: ended with status -11"),)])
+def test_a_libcuda_that_was_not_asked_or_crashed_is_unknown(unknown: tuple[tuple[str, str], ...]) -> None:
     found = check("driver.cuinit", replace(driven(cuinit=None), unknown=unknown))
     assert found.verdict == "unknown"
     assert all(words in found.found for _, words in unknown)
@@ -117,8 +117,8 @@ def test_a_management_library_that_does_not_answer_is_seen(nvml: int | None, ver
 def test_an_engine_cannot_do_without_the_management_library() -> None:
     absent = replace(driven(nvml=None), unknown=(("driver.nvml", NOT_FOUND.replace("cuda", "nvidia-ml")),))
     assert check("driver.nvml", absent).verdict == "fail"
-    hung = replace(driven(nvml=None), unknown=(("driver.nvml", "nvmlInit: no end within 20 s"),))
-    assert check("driver.nvml", hung).verdict == "unknown"
+    crashed = replace(driven(nvml=None), unknown=(("driver.nvml", "nvmlInit: ended with status -11"),))
+    assert check("driver.nvml", crashed).verdict == "unknown"
 
 
 @pytest.mark.parametrize(("cuinit", "verdict"), [(0, "warn"), (803, "fail"), (804, "fail")])

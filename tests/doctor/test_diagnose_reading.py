@@ -41,6 +41,7 @@ class Drips:
         f"first\n  5%|#   | 1/20\r 10%|##  | 2/20\r{OOM}\nlast".encode(),
         f"first\n 73%|###| 8/11 [00:03<00:01,  2.30it/s](Worker pid=3) ERROR 06-01 10:00:00 [a.py:1] {OOM}\n".encode(),
         b"first\n" + b"x" * 3_000_000 + f" {OOM} ".encode() + b"y" * 3_000_000 + b"\nlast\n",
+        f"first\r{OOM}\rlast\r".encode(),
         b"fi\0rst\n" + OOM.replace(" ", " \0").encode() + b"\n\0\0",
     ],
 )

@@ -149,6 +149,13 @@ def test_a_model_folder_is_looked_at_and_a_broken_one_is_a_finding(
         ("--recorded", "FOLDER", "--machine", "NOISE"),
         ("--model", "MISSING"),
         ("--format", "yaml"),
+        ("--log", ""),
+        ("--profile", ""),
+        ("--json", "watch", "--once"),
+        ("--machine", "NOISE", "watch", "--once"),
+        ("--log", "NOISE", "--machine", "NOISE"),
+        ("--log", "NOISE", "--advise"),
+        ("--log", "NOISE", "--profile", "NOISE"),
         ("teleport",),
     ],
     ids=" ".join,
@@ -185,6 +192,13 @@ def test_a_fact_of_a_later_version_is_left_out_with_a_note(tmp_path: Path, capsy
     captured = capsys.readouterr()
     assert "warp_cores" in captured.err
     assert "warp_cores" not in captured.out
+
+
+def test_options_that_would_be_passed_over_are_refused_by_their_names(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--json says nothing to watch"):
+        run("--json", "watch", "--once")
+    with pytest.raises(UsageError, match="--log and --machine exclude each other"):
+        run("--log", tmp_path / "x", "--machine", tmp_path / "y")
 
 
 def test_a_real_box_of_two_cards_has_nothing_that_fails(run: Run, optional: Optional) -> None:

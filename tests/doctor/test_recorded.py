@@ -10,6 +10,7 @@ from casemate.doctor.machine import Pair
 from casemate.doctor.recorded import recorded
 from casemate.errors import UsageError
 from conftest import Optional
+from doctor.test_nvidia_smi_report import TEXT
 from house.source import ROOT
 
 HOST = ROOT.parent / "shared" / "gpu" / "recordings" / "host"
@@ -164,6 +165,13 @@ def test_a_folder_that_tells_nothing_of_a_machine_is_refused(tmp_path: Path) -> 
     for place in (tmp_path, folder(tmp_path, story="Once upon a time\n"), tmp_path / "none", tmp_path / "story"):
         with pytest.raises(UsageError):
             recorded(place)
+
+
+def test_a_report_that_is_cut_off_is_left_out_with_a_note_where_another_one_is_whole(tmp_path: Path) -> None:
+    whole = folder(tmp_path, q__txt=TEXT, q__xml="<nvidia_smi_log><gpu>")
+    machine = recorded(whole)
+    assert machine.cards
+    assert dict(machine.unknown)["q.xml"].startswith("left out: this is no report of nvidia-smi")
 
 
 def test_a_broken_report_is_refused_by_its_file(tmp_path: Path) -> None:

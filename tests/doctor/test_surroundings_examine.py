@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from casemate.doctor import bounded, codec, nvidia_smi_run
+from casemate.doctor.checks.verdict import judge, overall
 from casemate.doctor.machine import Pair
 from casemate.doctor.probe import examine, measure
 from conftest import Optional
+from doctor.boxes import BARE, wheels
+from doctor.test_checks_refusals import FAILED
 from doctor.test_nvidia_smi_report import xml
 from fakes.nvidia import build, compiler
 from house.source import ROOT
@@ -111,6 +116,20 @@ def test_an_nvidia_smi_that_fails_or_hangs_is_told_by_its_words(script: str, why
     told = nvidia_smi_run.ask(smi(tmp_path, script), limit_s=0.3)
     assert told.cards == ()
     assert why in dict(told.unknown)["nvidia-smi"]
+    assert told.driver is not None or "no report" in why, "a tool that comes with a driver is there"
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["#!/bin/sh\nsleep 30\n", f"#!/bin/sh\necho {shlex.quote(FAILED)}; exit 9\n", "#!/bin/sh\nexit 1\n"],
+    ids=["hangs", "fails with words", "fails without"],
+)
+def test_a_host_whose_nvidia_smi_does_not_answer_is_never_called_well(script: str, tmp_path: Path) -> None:
+    told = nvidia_smi_run.ask(smi(tmp_path, script), limit_s=0.3)
+    machine = replace(BARE, driver=told.driver, unknown=told.unknown)
+    verdicts = judge(machine, wheels())
+    assert overall(verdicts) == "fail"
+    assert not any("no driver" in check.found for check in verdicts)
 
 
 def test_a_program_that_leaves_somebody_holding_its_pipes_does_not_hold_us() -> None:

@@ -152,6 +152,81 @@ def test_what_could_not_be_seen_is_told_and_nothing_is_called_fine_without_it() 
     assert verdict.partial == ("cards: Insufficient Permissions",)
 
 
+def llamacpp(*told: Row, every_s: float = 5.0) -> list[Sample]:
+    return [
+        replace(sample, engine=replace(sample.engine, kind="llamacpp") if sample.engine else None)
+        for sample in rows(*told, every_s=every_s)
+    ]
+
+
+def test_requests_that_run_where_neither_card_nor_process_is_seen_are_not_called_light() -> None:
+    verdict = judge(rows(*[(2.0, 0.0, 10.0 * place, 9.0) for place in range(9)]))
+    assert (verdict.kind, verdict.suspects, verdict.found) == ("unknown", (), False)
+    assert "none of its processes is the engine" in verdict.partial[0]
+
+
+def test_an_engine_on_the_processor_is_called_light_only_if_tokens_move_and_the_processor_was_seen_to_have_room() -> (
+    None
+):
+    def told(busy: float | None, *window: Row) -> Verdict:
+        resting = HostSample(8, busy=busy, workers=(Worker(1, "llama-server", 0.3, 0.3, serves=True),))
+        return judge(with_host(llamacpp(*window), resting))
+
+    moving: list[Row] = [(2, 0, 10.0 * place, 9) for place in range(9)]
+    verdict = told(0.1, *moving)
+    assert (verdict.kind, verdict.found) == ("light", False)
+    assert "10 % of it" in texts(verdict)
+    assert told(None, *moving).kind == "unknown"
+    assert told(0.99, *moving).kind == "cpu"
+    assert (
+        told(
+            0.1,
+            *[(2.0, 0.0, 5.0, 9.0)] * 3,
+        ).kind
+        != "light"
+    )
+
+
+def test_an_idle_engine_needs_no_card_to_be_called_idle() -> None:
+    verdict = judge(rows(*[(0.0, 0.0, 5.0, 9.0)] * 9))
+    assert (verdict.kind, verdict.partial) == ("idle", ())
+
+
+@pytest.mark.parametrize(("cores", "taken"), [(4, 3.9), (64, 8.0)], ids=["every core", "as many as it was given"])
+def test_an_engine_on_the_processor_that_computes_without_a_token_is_busy_and_not_wedged(
+    cores: int, taken: float
+) -> None:
+    host = HostSample(cores, workers=(Worker(1, "llama-server", taken, 0.99, serves=True),), faults_per_s=9000.0)
+    verdict = judge(with_host(llamacpp(*STANDING * 2), host))
+    assert verdict.kind == "cpu"
+    assert "py-spy" not in verdict.advice
+
+
+def test_an_engine_on_the_processor_that_others_crowd_out_is_slow_and_not_wedged() -> None:
+    host = HostSample(2, busy=1.0, workers=(Worker(1, "llama-server", 0.6, 0.6, serves=True),), faults_per_s=3.0)
+    verdict = judge(with_host(llamacpp(*STANDING * 2), host))
+    assert verdict.kind == "cpu"
+    assert "all that runs on the host takes 100 %" in texts(verdict)
+
+
+def test_an_engine_on_the_processor_that_rests_without_a_token_is_wedged_and_a_debugger_for_its_kind_is_named() -> None:
+    host = HostSample(8, workers=(Worker(1, "llama-server", 0.0, 0.0, serves=True),), faults_per_s=0.0)
+    verdict = judge(with_host(llamacpp(*STANDING), host))
+    assert verdict.kind == "wedged"
+    assert "gdb" in verdict.advice
+    assert "py-spy" not in verdict.advice
+
+
+def test_a_queue_is_answered_with_the_option_that_the_engine_has() -> None:
+    told: list[Row] = [(4, 9, 100.0 * place, 9) for place in range(9)]
+    seats = HostSample(8, max_num_seqs=4, workers=(Worker(1, "engine", 0.1, 0.1),))
+    for window, option, other in ((llamacpp(*told), "--parallel", "seqs"), (rows(*told), "--max-num-seqs", "parallel")):
+        verdict = judge(with_host(window, seats))
+        assert verdict.kind == "queue"
+        assert option in verdict.advice
+        assert other not in verdict.advice
+
+
 def test_no_window_at_all_is_unknown() -> None:
     assert judge([]).kind == "unknown"
 

@@ -123,3 +123,10 @@ def used(index: int, busy: float, *, pid: int = 0, memory: float = 0.9) -> CardS
     return CardSample(
         index, busy=busy, memory_used_bytes=int(memory * total), memory_total_bytes=total, processes=processes
     )
+
+
+def test_more_hits_than_queries_are_a_mistake_and_no_share() -> None:
+    wrong = [{"running": 1, "prefix_queries": 10.0 * place, "prefix_hits": 15.0 * place} for place in range(4)]
+    assert engines(*wrong).engine.prefix_hits is None
+    right = [one | {"prefix_hits": 5.0 * place} for place, one in enumerate(wrong)]
+    assert engines(*right).engine.prefix_hits == 0.5

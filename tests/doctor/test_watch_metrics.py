@@ -61,6 +61,22 @@ def test_a_value_that_is_no_finite_number_tells_nothing(value: str) -> None:
     assert (told.waiting, told.kv_usage, told.running) == (1, None, None)
 
 
+@pytest.mark.parametrize("value", ["-3", "1e308", "1e31"])
+def test_a_count_that_no_engine_can_reach_tells_nothing(value: str) -> None:
+    lines = "".join(f'vllm:{name}{{engine="{place}"}} {value}\n' for name in COUNTS for place in range(3))
+    told = metrics.engine(lines)
+    assert (told.running, told.waiting, told.generation_tokens) == (None, None, None)
+
+
+COUNTS = ("num_requests_running", "num_requests_waiting", "generation_tokens_total")
+
+
+@pytest.mark.parametrize("value", ["55", "-0.5", "1.2"])
+def test_a_share_above_the_whole_or_below_nothing_is_not_told(value: str) -> None:
+    assert metrics.engine(f"vllm:kv_cache_usage_perc {value}\n").kv_usage is None
+    assert metrics.engine("vllm:kv_cache_usage_perc 1.0000001\n").kv_usage == 1
+
+
 def test_several_engines_behind_one_address_are_summed_and_the_fullest_cache_counts() -> None:
     told = metrics.engine(
         'vllm:num_requests_running{engine="0",model_name="a"} 7\n'

@@ -146,6 +146,7 @@ async def test_an_engine_that_dies_under_our_eyes_is_a_finding(home: Path) -> No
     ("answer", "why"),
     [
         (lambda: web.Response(status=503, text="starting"), "it answered 503"),
+        (lambda: web.Response(status=401, text="no"), "CASEMATE_ENGINE_API_KEY"),
         (lambda: web.Response(status=302, headers={"Location": "http://127.0.0.1:1/"}), "it answered 302"),
         (lambda: web.Response(text="<html>hello\x1b[2J</html>"), "no metrics of vLLM"),
         (lambda: web.Response(body=b"\xff\xfe\x00" * 9), "no metrics of vLLM"),
@@ -171,7 +172,7 @@ async def test_a_page_without_an_end_is_cut_and_is_no_metrics() -> None:
     [
         ["--endpoint", "ftp://127.0.0.1"], ["--endpoint", "http://user:secret@127.0.0.1:8000"],
         ["--endpoint", "http://169.254.169.254"], ["--interval", "0"], ["--interval", "nan"], ["--samples", "1"],
-        ["--log", "/nonexistent/engine.log"], ["--endpoint", "http://127.0.0.1:8000/?key=secret"],
+        ["--log", "/nonexistent/engine.log"], ["--log", ""], ["--endpoint", "http://127.0.0.1:8000/?key=secret"],
     ],
 )  # fmt: skip
 async def test_a_request_that_cannot_mean_anything_is_exit_three_and_shows_no_secret(

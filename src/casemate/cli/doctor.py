@@ -44,22 +44,29 @@ def examine(  # noqa: PLR0913 - each is an option of the command line
     ] = None,
     model: Annotated[Path | None, typer.Option(metavar="FOLDER", help="A model to look at, too.")] = None,
     log: Annotated[
-        str,
+        str | None,
         typer.Option("--log", metavar="FILE", help="Find the root line in an engine log; - reads stdin."),
-    ] = "",
+    ] = None,
     profile: Annotated[
-        str, typer.Option("--profile", metavar="FILE", help="Find the costliest stage in a profiler's summary.")
-    ] = "",
+        str | None,
+        typer.Option("--profile", metavar="FILE", help="Find the costliest stage in a profiler's summary."),
+    ] = None,
     advice: Annotated[
         bool, typer.Option("--advise", help="Say which engine to install, as a lock with digests.")
     ] = False,
 ) -> int:
     """Examine this machine and say what to do."""
+    options = (
+        ("--recorded", recording is not None), ("--machine", machine is not None), ("--model", model is not None),
+        ("--log", log is not None), ("--profile", profile is not None), ("--advise", advice),
+        ("--json", json), ("--format", form is not Form.TEXT),
+    )  # fmt: skip
+    _alone([name for name, given in options if given], verb=context.invoked_subcommand or "")
     if context.invoked_subcommand is not None:
         return 0
-    if log:
+    if log is not None:
         return reading_logs.diagnose(log, json=is_json(form, json))
-    if profile:
+    if profile is not None:
         return reading_logs.profile(profile, json=is_json(form, json))
     found, notes = _machine(recording, machine, model=model)
     wheels = engines.parsed((resources.files(engines.__package__) / engines.TABLE).read_text(encoding="utf-8"))
@@ -72,6 +79,20 @@ def examine(  # noqa: PLR0913 - each is an option of the command line
     else:
         typer.echo(text.render(sheet.document(found, checks, advice=advised), width()), nl=False)
     return _EXIT[overall(checks)]
+
+
+def _alone(given: list[str], *, verb: str) -> None:
+    """Refuse what would be passed over in silence.
+
+    Raises:
+        UsageError: options before `watch`, or others beside the reading of a log or a profile.
+    """
+    if verb and given:
+        raise UsageError(f"{given[0]} says nothing to {verb}", remedy=f"put what {verb} takes behind it: see --help")
+    reading = [name for name in given if name in ("--log", "--profile")]
+    others = [name for name in given if name not in (*reading[:1], "--json", "--format")]
+    if reading and others:
+        raise UsageError(f"{reading[0]} and {others[0]} exclude each other", remedy="give one of them")
 
 
 def _machine(recording: Path | None, file: Path | None, *, model: Path | None) -> tuple[Machine, tuple[str, ...]]:

@@ -57,6 +57,8 @@ def watch(  # noqa: PLR0913 - each is an option of the command line
         log=log,
         variables=settings.of_environment(surroundings.VARIABLES),
     )
+    if log is not None and not log.name:
+        raise UsageError("--log names no file", remedy="give the path of the engine's log")
     address(url)  # what cannot be an address is said before anything is drawn
     if math.isnan(interval):
         raise UsageError("--interval is no number of seconds")

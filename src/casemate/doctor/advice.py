@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from casemate.doctor.checks.cards import LOWEST_CAPABILITY, uncounted
+from casemate.doctor.checks.cards import LOWEST_CAPABILITY, strange, uncounted
 from casemate.doctor.checks.check import dotted, usable
 from casemate.doctor.engines import ENGINE, Version, Wheel, flavour, order, runs, version
 from casemate.doctor.machine import Card, Machine
@@ -14,6 +14,10 @@ _CPU = "run the CPU engine (llama.cpp): `casemate up`"
 _PYTHON = (3, 12)
 """What an environment of its own is made with where the Python at hand does not suit the wheels."""
 
+_COVERED = (
+    "the lock pins the engine, torch and their family by digest; what else they need is resolved by uv when it "
+    "installs (`uv pip freeze` then writes it down), and uv must be there: https://docs.astral.sh/uv/"
+)
 _DEFAULT_ORIGIN_FROM = 13
 """CUDA major whose builds lie on the package index; older ones need their own index for torch (`--torch-backend`)."""
 
@@ -99,7 +103,7 @@ def _capable(machine: Machine) -> Instead | None:
     if any(card.compute_capability is None for card in cards):
         return Instead(
             "measure",
-            "find out what the cards are: `nvidia-smi --query-gpu=index,name,compute_cap --format=csv`",
+            "find out what the cards are: `nvidia-smi --query-gpu=index,name,compute_cap,memory.total --format=csv`",
             ("the compute capability of the cards is not known",),
         )
     return Instead("cpu", _CPU, (f"every card is below compute capability {dotted(LOWEST_CAPABILITY)}",))
@@ -134,6 +138,10 @@ def _install(machine: Machine, engine: Wheel, *, served: list[Wheel], wheels: tu
     here = machine.surroundings.python
     bare = [wheel.package for wheel in chosen if not wheel.sha256]
     notes = [*_newer(machine, engine, served=served)]
+    if unseen := strange(usable(machine)):
+        named = ", ".join(sorted({dotted(card.compute_capability) for card in unseen}))
+        notes.append(f"no wheel is known to hold code for compute capability {named}: it may have to be built for it")
+    notes.append(_COVERED)
     if machine.driver and machine.driver.cuinit not in (0, None):
         notes.append(
             f"CUDA does not start yet (cuInit gives {machine.driver.cuinit}): no engine will, before that does"

@@ -6,6 +6,7 @@ reaches it. So here the wait has an end too; such a process is left to the kerne
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import signal
@@ -43,8 +44,11 @@ class _Child(Protocol):
     def poll(self) -> int | None: ...
 
 
-def hear(argv: Sequence[str], *, limit_s: float, environment: Mapping[str, str]) -> Heard:
-    """Run a program to its end, or for `limit_s` seconds, and return what it wrote. It never raises."""
+def hear(argv: Sequence[str], *, limit_s: float, environment: Mapping[str, str], quiet_s: float = math.inf) -> Heard:
+    """Run a program to its end, or for `limit_s` seconds, and return what it wrote. It never raises.
+
+    With `quiet_s` its time is over, too, when it has written nothing for so long.
+    """
     ours, theirs = socket.socketpair()
     try:
         with ours, theirs:
@@ -52,16 +56,16 @@ def hear(argv: Sequence[str], *, limit_s: float, environment: Mapping[str, str])
     except CasemateError as error:
         return Heard("", "", error.what)
     try:
-        texts, whole = _read(child, deadline=time.monotonic() + limit_s)
+        texts, whole = _read(child, deadline=time.monotonic() + limit_s, quiet_s=quiet_s)
     finally:
         code = _end(child)
     stdout, stderr = (text.decode(errors="replace") for text in texts)
     if not whole:
-        return Heard(stdout, stderr, f"no end within {limit_s:g} s")
+        return Heard(stdout, stderr, f"no end within {min(limit_s, quiet_s):g} s")
     return Heard(stdout, stderr, f"ended with status {code}" if code else "")
 
 
-def _read(child: _Child, *, deadline: float) -> tuple[list[bytearray], bool]:
+def _read(child: _Child, *, deadline: float, quiet_s: float) -> tuple[list[bytearray], bool]:
     """Both pipes until both are closed, and whether that came about in time and within reason."""
     texts = {pipe.fileno(): bytearray() for pipe in (child.stdout, child.stderr) if pipe}
     waiting = select.poll()
@@ -69,7 +73,7 @@ def _read(child: _Child, *, deadline: float) -> tuple[list[bytearray], bool]:
         waiting.register(number, select.POLLIN | select.POLLHUP)
     still_open = set(texts)
     while still_open and sum(map(len, texts.values())) < _MOST_BYTES:
-        ready = waiting.poll(max(0.0, deadline - time.monotonic()) * 1000)
+        ready = waiting.poll(min(quiet_s, max(0.0, deadline - time.monotonic())) * 1000)
         if not ready:
             break
         for number, _ in ready:

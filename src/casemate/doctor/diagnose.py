@@ -94,6 +94,8 @@ class _Reader:
         """Look at one piece; most are done after the sieve."""
         self._lines = number
         groups = self._sieve(piece)
+        if self._launch.crashed is not None:
+            self._launch.frame(parse(number, text_of(piece)))
         if not groups and not self._tracebacks.active:
             return
         text = text_of(piece)

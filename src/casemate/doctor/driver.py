@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 LIMIT_S = 20.0
 """A driver that is not kept loaded (no persistence mode) takes seconds a card to come up; a wedged one for ever."""
+QUIET_S = 8.0
+"""No single step of it takes so long: a driver that has told nothing new for this time hangs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def ask(variables: Mapping[str, str], *, limit_s: float = LIMIT_S) -> Answers:
     """
     way = os.pathsep.join(filter(None, sys.path))  # an empty entry would be the working folder
     argv = [sys.executable, "-P", "-m", "casemate.doctor.driver_child"]
-    heard = hear(argv, limit_s=limit_s, environment={**variables, "PYTHONPATH": way})
+    heard = hear(argv, limit_s=limit_s, quiet_s=QUIET_S, environment={**variables, "PYTHONPATH": way})
     return told(heard.stdout, broken=heard.broken)
 
 

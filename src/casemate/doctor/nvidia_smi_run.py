@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from casemate.doctor import joining, nvidia_smi, nvidia_smi_report, topology
+from casemate.doctor import joining, nvidia_smi, nvidia_smi_report, refusals, topology
 from casemate.doctor.bounded import hear
 from casemate.doctor.driver import Answers
+from casemate.doctor.machine import Driver
 from casemate.doctor.toolkit import program
 from casemate.errors import UsageError
 
-LIMIT_S: Final = 10.0
+LIMIT_S: Final = 3.0
 """For each of its runs; it uses the same driver, and waits with it."""
 _BESIDE_THE_PATH: Final = ("/usr/bin", "/usr/local/nvidia/bin", "/usr/lib/wsl/lib", "/run/current-system/sw/bin")
 _QUERY: Final = ("index", "uuid", "compute_cap")
@@ -23,9 +24,11 @@ def ask(variables: Mapping[str, str], *, limit_s: float = LIMIT_S) -> Answers:
     if not tool:
         return Answers(unknown=(("nvidia-smi", "it is not on the PATH"),))
     report = hear([tool, "-q", "-x"], limit_s=limit_s, environment=variables)
+    if refusal := refusals.refused(f"{report.stdout}\n{report.stderr}"):
+        return Answers(refusal.driver, unknown=(("cards", refusal.words), ("nvidia-smi", refusal.words)))
     if report.broken:
         said = (report.stdout.strip() or report.stderr.strip()).splitlines()[:1]
-        return Answers(unknown=(("nvidia-smi", ": ".join([report.broken, *said])),))
+        return Answers(Driver(), unknown=(("nvidia-smi", ": ".join([report.broken, *said])),))
     try:
         cards = nvidia_smi_report.cards(report.stdout, where=tool)
     except UsageError as error:

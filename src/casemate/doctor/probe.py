@@ -99,14 +99,14 @@ def _ask(variables: Mapping[str, str], root: Path) -> Answers:
         return Answers(unknown=(("driver", "a recorded tree has no driver that could be asked"),))
     answers = drivers.ask(variables)
     if answers.cards or dict(answers.unknown).get("cards"):
-        return answers
+        return answers  # among them a driver that hangs: nvidia-smi would wait with it
     more = nvidia_smi_run.ask(variables)
     return replace(
         answers,
         cards=more.cards,
         pairs=more.pairs,
         driver=_both(answers.driver, more.driver),
-        unknown=answers.unknown + more.unknown,
+        unknown=tuple((dict(more.unknown) | dict(answers.unknown)).items()),
     )
 
 
@@ -114,7 +114,8 @@ def _both(asked: Driver | None, printed: Driver | None) -> Driver | None:
     if not asked or not printed:
         return asked or printed
     known = asked if asked.cuda else replace(asked, cuda=printed.cuda, cuda_from=printed.cuda_from)
-    return replace(known, version=asked.version or printed.version)
+    nvml = asked.nvml if asked.nvml is not None else printed.nvml or None
+    return replace(known, version=asked.version or printed.version, nvml=nvml)
 
 
 def _reasons(answers: Answers, found: Driver | None) -> tuple[tuple[str, str], ...]:

@@ -13,14 +13,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from casemate.doctor import driver as drivers
-from casemate.doctor import joining, nvidia_smi, nvidia_smi_report, recorded_texts, topology
+from casemate.doctor import joining, nvidia_smi, nvidia_smi_report, recorded_texts, refusals, topology
 from casemate.doctor.machine import Card, Driver, Machine, Package, Surroundings
 from casemate.doctor.surroundings import KEPT
 from casemate.errors import UsageError
 
 _MOST_FILES: Final = 100
 _LARGEST_FILE: Final = 8 << 20
-_REMEDY: Final = "record nvidia-smi -q -x, nvidia-smi topo -m, lscpu, free -g and df -h as texts in one folder"
+_REMEDY: Final = (
+    "record nvidia-smi -q -x, nvidia-smi --query-gpu=index,name,compute_cap,memory.total --format=csv, "
+    "nvidia-smi topo -m, lscpu, free -g and df -h as texts in one folder"
+)
 
 
 @dataclass(slots=True)
@@ -31,6 +34,7 @@ class _Seen:
     queried: tuple[Card, ...] = ()
     listed: tuple[Card, ...] = ()
     driver: Driver | None = None
+    refusal: refusals.Refusal | None = None
     module: str = ""
     links: dict[frozenset[int], str] = field(default_factory=dict)
     peers: dict[frozenset[int], str] = field(default_factory=dict)
@@ -39,6 +43,7 @@ class _Seen:
     around: dict[str, Any] = field(default_factory=dict)
     packages: dict[str, Package] = field(default_factory=dict)
     every_card: dict[str, Any] = field(default_factory=dict)
+    broken: UsageError | None = None
     notes: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -48,11 +53,13 @@ def recorded(folder: Path) -> Machine:
     Facts that no text holds are None, and those that must have a value (cores 1, memory 0, disk 0) stand in `unknown`.
 
     Raises:
-        UsageError: there is no such folder, or no text in it tells of a machine, or an XML report is broken.
+        UsageError: there is no such folder, or no text in it tells of a machine, or the only report is broken.
     """
     seen = _Seen()
     for path in _files(folder, seen):
         _read(path, seen)
+    if seen.broken and not seen.cards:
+        raise seen.broken
     machine = _machine(seen)
     if not (machine.cards or machine.driver or seen.host):
         raise UsageError("no text in this folder describes a machine", where=str(folder), remedy=_REMEDY)
@@ -79,7 +86,8 @@ def _read(path: Path, seen: _Seen) -> None:
         seen.every_card = _benchmark(text) | seen.every_card
         return
     if "<nvidia_smi_log" in text or "NVSMI LOG" in text:
-        seen.cards = seen.cards or nvidia_smi_report.cards(text, where=path.name)
+        _report(text, seen, name=path.name)
+    seen.refusal = seen.refusal or refusals.refused(text)
     seen.driver = seen.driver or nvidia_smi.driver(text)
     seen.module = seen.module or recorded_texts.kernel_module(text)
     seen.queried = seen.queried or recorded_texts.queried(text)
@@ -95,6 +103,17 @@ def _read(path: Path, seen: _Seen) -> None:
             seen.packages[package.name] = package
 
 
+def _report(text: str, seen: _Seen, *, name: str) -> None:
+    """A report that is cut off is no loss where another one is whole."""
+    if seen.cards:
+        return
+    try:
+        seen.cards = nvidia_smi_report.cards(text, where=name)
+    except UsageError as error:
+        seen.broken = seen.broken or error
+        seen.notes.append((name[:80], f"left out: {error.what}"))
+
+
 def _benchmark(text: str) -> dict[str, Any]:
     try:
         return recorded_texts.benchmarked(json.loads(text))
@@ -108,9 +127,12 @@ def _machine(seen: _Seen) -> Machine:
     cards = tuple(_measured(card, seen) for card in cards)
     needed = {"cores": 1, "memory_total_bytes": 0, "memory_available_bytes": 0, "disk_free_bytes": 0}
     unknown = [(name, "no text in the recording tells it") for name in needed if name not in seen.host]
+    driver, words = _driver(seen)
+    if words:
+        unknown.append(("nvidia-smi", words))
     if not cards:
-        unknown.append(("cards", "no text of nvidia-smi in the recording lists any"))
-    if not seen.driver:
+        unknown.append(("cards", words or "no text of nvidia-smi in the recording lists any"))
+    if not driver:
         unknown.append(("driver", "no text in the recording names its version"))
     facts: dict[str, Any] = {"system": "Linux", "architecture": ""} | needed | seen.host
     numbers = [card.index for card in cards if not card.mig]
@@ -118,11 +140,18 @@ def _machine(seen: _Seen) -> Machine:
         **facts,
         cards=cards,
         pairs=topology.pairs(numbers, links=seen.links, peers=seen.peers),
-        driver=drivers.of_kernel(seen.driver, seen.module) if seen.driver else None,
+        driver=drivers.of_kernel(driver, seen.module) if driver else None,
         packages=tuple(seen.packages[name] for name in sorted(seen.packages)),
         surroundings=Surroundings(**seen.around),
         unknown=tuple(unknown + seen.notes),
     )
+
+
+def _driver(seen: _Seen) -> tuple[Driver | None, str]:
+    """The driver, and the words with which nvidia-smi refused; a driver whose report is there did answer."""
+    if seen.refusal is None:
+        return seen.driver, ""
+    return (seen.driver if seen.driver and seen.cards else seen.refusal.driver), seen.refusal.words
 
 
 def _measured(card: Card, seen: _Seen) -> Card:

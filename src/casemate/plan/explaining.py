@@ -134,7 +134,7 @@ def _utilization(plan: CardsPlan, where: Place) -> str:
             f"{share:g} of {where.card_bytes / GIB:.1f} GiB keeps it under the cap of {where.cap_bytes / GIB:.1f} GiB"
         )
     if where.most_utilization < share + 0.005:
-        return f"{share:g}: no more may be taken beside other processes, the driver's context, or a host that shares the memory"
+        return f"{share:g}: the rest is held by other processes, the driver's context, or a host that shares the memory"
     if share > 0.92:
         return f"{share:g}: above the default of 0.92, because the cache needs it"
     return f"{share:g}: the engine's default"

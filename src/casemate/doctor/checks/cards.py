@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from casemate.doctor.checks import sharing
 from casemate.doctor.checks.check import (
+    HANGS,
     Check,
     Question,
-    boards,
     dotted,
     gib,
+    hangs,
     is_absent,
     label,
     listed,
     missing,
     reason,
+    unanswered,
     usable,
 )
 from casemate.doctor.machine import Card, Machine
 
 LOWEST_CAPABILITY = (7, 5)
 """What the engine's wheels have code for (vLLM, installation guide for CUDA); CUDA 13 dropped everything below it."""
+
+KNOWN_MAJORS = (7, 8, 9, 10, 12)
+"""Majors that published wheels of the engine are known to hold code for (vLLM 0.26 to 0.33)."""
 
 _BFLOAT16_FROM = (8, 0)
 _V4_PROVEN = (9, 10)
@@ -31,7 +37,6 @@ _V4_OTHER_PATH = (12,)
 _ALIKE = 0.03
 """Cards of one model differ by less than this share of their memory."""
 
-_BUSY_BYTES = 1 << 30
 _CPU_ENGINE = "the platform runs its CPU engine (llama.cpp) instead: `casemate up`"
 
 PRESENT = Question("cards.present", "Accelerators", "nvidia-smi -L")
@@ -44,14 +49,6 @@ _ALIKENESS = Question(
     "cards.alike", "Cards alike", "nvidia-smi --query-gpu=index,name,compute_cap,memory.total --format=csv"
 )
 _SLICES = Question("cards.mig", "MIG slices", "nvidia-smi -L")
-_VIRTUAL = Question("cards.virtual", "Virtual GPU", "nvidia-smi -q | grep -A 3 'Virtualization Mode'")
-_BUSY = Question(
-    "cards.busy", "Memory already taken", "nvidia-smi --query-compute-apps=pid,process_name,used_memory --format=csv"
-)
-_MODE = Question("cards.compute-mode", "Compute mode", "nvidia-smi --query-gpu=index,compute_mode --format=csv")
-_PERSISTENCE = Question(
-    "cards.persistence", "Persistence", "nvidia-smi --query-gpu=index,persistence_mode --format=csv"
-)
 
 
 def checks(machine: Machine) -> Iterator[Check]:
@@ -67,11 +64,7 @@ def checks(machine: Machine) -> Iterator[Check]:
     if len(cards) > 1:
         yield _alike(cards)
     yield from _slices(machine)
-    yield from _virtual(cards)
-    yield _busy(cards)
-    if whole := tuple(card for card in boards(machine) if not card.mig_parent):
-        yield _compute_mode(whole)
-        yield _persistence(whole)
+    yield from sharing.checks(machine, cards)
 
 
 def present(machine: Machine) -> Check:
@@ -79,13 +72,12 @@ def present(machine: Machine) -> Check:
     if machine.cards:
         return PRESENT.ok(listed(machine.cards, lambda card: card.name or "unnamed"))
     if words := uncounted(machine):
-        return PRESENT.unknown(
-            f"not told: {words}", remedy="run it where /dev/nvidiactl may be opened, or as root once"
-        )
+        return PRESENT.unknown(f"not told: {words}", remedy=_to_count(machine))
     around, driver = machine.surroundings, machine.driver
     signs = [f"{count} on the PCI bus" for count in [len(around.pci_cards)] if count]
     signs += [f"driver {name}" for name in [driver and (driver.version or driver.kernel_module)] if name]
     signs += [f"device node {node}" for node in around.device_nodes[:1]]
+    signs += ["a driver that answers"] if driver and driver.nvml == 0 else []
     if not signs:
         return PRESENT.ok("none", f"No card and no driver: {_CPU_ENGINE}.")
     return PRESENT.fail(
@@ -101,8 +93,24 @@ def present(machine: Machine) -> Check:
 def uncounted(machine: Machine) -> str:
     """Why the cards could not be counted; empty if they were, or no library of a driver is there to tell of any."""
     words = reason(machine.unknown, "cards")
+    if machine.driver and machine.driver.nvml == 0 and words.startswith(_COUNTED):
+        return ""
+    if not machine.cards and (failed := unanswered(machine)):
+        return failed
     libraries = [reason(machine.unknown, name) for name in ("driver.nvml", "driver.cuinit")]
     return "" if machine.cards or all(map(is_absent, libraries)) else words
+
+
+_COUNTED = ("the driver lists none", "No devices were found")
+"""Words of who did count, and came to none."""
+
+
+def _to_count(machine: Machine) -> str:
+    if hangs(machine):
+        return HANGS
+    if machine.driver and machine.driver.nvml not in (None, 0, 4):
+        return "settle driver.nvml first"
+    return "run it where /dev/nvidiactl may be opened, or as root once"
 
 
 def memory(cards: tuple[Card, ...]) -> Check:
@@ -117,8 +125,8 @@ def memory(cards: tuple[Card, ...]) -> Check:
     if blind := tuple(card for card in cards if card.memory_total_bytes is None):
         return MEMORY.unknown(
             f"{missing(blind, 'memory_total_bytes', 'memory.total')} (a MIG parent, or permissions)",
-            remedy="ask as a user who may open the device nodes, or name a MIG slice instead of its parent; "
-            "the planner takes a figure by `--gpus`",
+            remedy=f"ask by `{_ALIKENESS.verify}` as a user who may open the device nodes, or name a MIG slice instead "
+            "of its parent; the planner takes a figure by `--gpus`",
         )
     return MEMORY.ok(listed(cards, lambda card: gib(card.memory_total_bytes or 0)))
 
@@ -135,9 +143,17 @@ def capability(cards: tuple[Card, ...]) -> Check:
         )
     if blind := tuple(card for card in cards if card.compute_capability is None):
         return CAPABILITY.unknown(
-            missing(blind, "compute_capability", "compute_cap"), remedy="ask a driver of R510 or newer, through NVML"
+            missing(blind, "compute_capability", "compute_cap"),
+            remedy="ask a driver of R510 or newer by the command below; beside a recording put what "
+            f"`{_ALIKENESS.verify}` prints",
         )
     told = listed(cards, lambda card: dotted(card.compute_capability))
+    if strange(cards):
+        return CAPABILITY.unknown(
+            f"{told}; no wheel of the engine is known to hold code for that",
+            remedy="see `packages.architectures` for what an installed engine holds; else build it for this "
+            "capability (TORCH_CUDA_ARCH_LIST), or take the maker's own image for the card",
+        )
     if any((card.compute_capability or (0, 0)) < _BFLOAT16_FROM for card in cards):
         return CAPABILITY.warn(
             told,
@@ -146,6 +162,11 @@ def capability(cards: tuple[Card, ...]) -> Check:
             remedy="give the engine `--dtype half`, and plan with smaller models",
         )
     return CAPABILITY.ok(told)
+
+
+def strange(cards: tuple[Card, ...]) -> tuple[Card, ...]:
+    """Cards of a kind that no wheel is known to hold code for."""
+    return tuple(c for c in cards if c.compute_capability and c.compute_capability[0] not in KNOWN_MAJORS)
 
 
 def _deepseek_v4(cards: tuple[Card, ...]) -> Check:
@@ -202,69 +223,6 @@ def _slices(machine: Machine) -> Iterator[Check]:
             "(tensor parallel 1); their parents cannot be used.",
             remedy="name one slice by its MIG UUID in CUDA_VISIBLE_DEVICES; for a larger model switch MIG off",
         )
-
-
-def _virtual(cards: tuple[Card, ...]) -> Iterator[Check]:
-    if virtual := tuple(card for card in cards if "vgpu" in card.virtual.lower().replace(" ", "")):
-        yield _VIRTUAL.warn(
-            listed(virtual, lambda card: card.virtual),
-            why="A vGPU has the memory of its profile, shares the chip in time, needs a licence (without one its "
-            "clocks drop), and often has neither peer-to-peer access nor unified memory.",
-            remedy="check the licence, and pass the whole card through where speed matters",
-        )
-
-
-def _busy(cards: tuple[Card, ...]) -> Check:
-    taken = tuple(card for card in cards if _taken(card) > _BUSY_BYTES)
-    if taken:
-        return _BUSY.warn(
-            listed(taken, lambda card: f"{gib(_taken(card))} by {len(card.processes) or 'unknown'} processes"),
-            why="The engine refuses to start when less is free than its share of the whole card "
-            "(--gpu-memory-utilization, 0.92 by default).",
-            remedy="end what holds it, or lower --gpu-memory-utilization; after a crash look for workers that stayed",
-        )
-    if blind := tuple(c for c in cards if c.memory_used_bytes is None and not c.processes and not c.unified):
-        return _BUSY.unknown(missing(blind, "memory_used_bytes", "memory.used"), remedy=f"settle {MEMORY.id} first")
-    return _BUSY.ok(listed(cards, lambda card: gib(_taken(card))))
-
-
-def _taken(card: Card) -> int:
-    return max(card.memory_used_bytes or 0, sum(held or 0 for _, held in card.processes))
-
-
-def _compute_mode(cards: tuple[Card, ...]) -> Check:
-    if shut := tuple(card for card in cards if _plain(card.compute_mode) == "prohibited"):
-        return _MODE.fail(
-            listed(shut, lambda card: card.compute_mode),
-            why="In this mode no process may compute on the card.",
-            remedy="`nvidia-smi -i INDEX -c DEFAULT` as root",
-        )
-    if alone := tuple(card for card in cards if _plain(card.compute_mode).startswith("exclusive")):
-        return _MODE.warn(
-            listed(alone, lambda card: card.compute_mode),
-            why="One process alone may use each card: a second engine, a profiler or a leftover worker blocks it.",
-            remedy="`nvidia-smi -i INDEX -c DEFAULT` as root, unless a scheduler hands the cards out",
-        )
-    if blind := tuple(card for card in cards if not card.compute_mode):
-        return _MODE.unknown(missing(blind, "compute_mode"), remedy="ask the driver: the command below")
-    return _MODE.ok(listed(cards, lambda card: card.compute_mode))
-
-
-def _persistence(cards: tuple[Card, ...]) -> Check:
-    if off := tuple(card for card in cards if card.persistence is False):
-        return _PERSISTENCE.warn(
-            listed(off, lambda _: "off"),
-            why="Between two uses the driver lets go of the card: each start initialises it anew (seconds a card), and "
-            "settings such as a power limit are lost.",
-            remedy="`systemctl enable --now nvidia-persistenced`, or `nvidia-smi -pm 1` until the next boot",
-        )
-    if blind := tuple(card for card in cards if card.persistence is None):
-        return _PERSISTENCE.unknown(missing(blind, "persistence", "persistence_mode"), remedy="ask the driver as root")
-    return _PERSISTENCE.ok("on")
-
-
-def _plain(mode: str) -> str:
-    return mode.lower().replace(" ", "_")
 
 
 def _size(card: Card) -> str:

@@ -96,7 +96,26 @@ def reason(pairs: tuple[tuple[str, str], ...], *names: str) -> str:
 
 def is_absent(words: str) -> bool:
     """Whether a library's words for why it gave no answer say that it is not there at all."""
-    return any(sign in words.lower() for sign in ("cannot open shared object", "not found", "no such file"))
+    return any(
+        sign in words.lower()
+        for sign in ("cannot open shared object", "not found", "no such file", "is not on the path")
+    )
+
+
+def hangs(machine: Machine) -> str:
+    """The words for where the driver gave no answer in time; empty if it gave one, or was not asked."""
+    asked = ("driver.nvml", "driver.cuinit", "cards", "nvidia-smi")
+    told = (words for name, words in machine.unknown if name in asked)
+    return next((words for words in told if "no end within" in words), "")
+
+
+HANGS = "the driver hangs: see `dmesg | grep -i xid`, then reboot the machine (no signal ends who waits for it)"
+
+
+def unanswered(machine: Machine) -> str:
+    """The words of a driver that is there and shows no card: it hangs, or its nvidia-smi fails."""
+    words = reason(machine.unknown, "nvidia-smi")
+    return hangs(machine) or ("" if is_absent(words) else words)
 
 
 def missing(cards: Iterable[Card], *names: str) -> str:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from casemate.doctor.checks.architecture import reach
-from casemate.doctor.checks.check import Check, Question, boards, dotted, usable
-from casemate.doctor.machine import Machine
+from casemate.doctor.checks.check import Check, Question, boards, dotted, label, usable
+from casemate.doctor.machine import Card, Machine
 
 _RUNTIME = Question(
     "container.runtime", "Cards handed to the container", "ls -l /dev/nvidia*; nvidia-container-cli info"
@@ -29,7 +29,7 @@ def checks(machine: Machine) -> Iterator[Check]:
     signs = bool(machine.cards or around.device_nodes or around.pci_cards or machine.driver)
     if around.container and signs:
         yield _runtime(machine)
-    if around.device_nodes or around.device_nodes_denied:
+    if around.device_nodes or around.device_nodes_denied or _refused(machine):
         yield device_nodes(machine)
     if around.mandatory_access and signs:
         yield _mandatory(machine)
@@ -44,6 +44,8 @@ def device_nodes(machine: Machine) -> Check:
     """Whether the driver's device nodes may be opened, and who forbids it."""
     around = machine.surroundings
     denied = [node for node in around.device_nodes_denied if _needed(node, machine)]
+    if not denied and (absent := _absent(machine)):
+        return _without(absent, machine)
     if not denied:
         others = len(around.device_nodes_denied)
         return NODES.ok(
@@ -54,6 +56,33 @@ def device_nodes(machine: Machine) -> Check:
     works = machine.driver is not None and machine.driver.cuinit == 0
     answer = NODES.warn if works else NODES.fail
     return answer(f"denied: {', '.join(denied)}", why=why, remedy=remedy)
+
+
+def _absent(machine: Machine) -> list[str]:
+    """Nodes without which CUDA starts on no card; none where it did start, or where the system has others (WSL)."""
+    nodes = machine.surroundings.device_nodes
+    started = machine.driver is not None and machine.driver.cuinit == 0
+    if started or any(node.endswith("/dxg") for node in nodes):
+        return []
+    cards = [] if any(re.fullmatch(r"/dev/nvidia\d+", node) for node in nodes) else ["/dev/nvidia0"]
+    return [*cards, *(node for node in ("/dev/nvidiactl", "/dev/nvidia-uvm") if node not in nodes)]
+
+
+def _refused(machine: Machine) -> bool:
+    """Whether there are cards, and CUDA was asked and did not start."""
+    return bool(machine.cards) and machine.driver is not None and machine.driver.cuinit not in (0, None)
+
+
+def _without(absent: list[str], machine: Machine) -> Check:
+    found = f"not there: {', '.join(absent)}"
+    remedy = "`nvidia-modprobe -u -c=0` on the host" + (
+        ", then start the container anew with `--gpus all`" if machine.surroundings.container else ""
+    )
+    if _refused(machine):
+        why = "CUDA opens these nodes when it starts, and without them finds no device (100) or fails (304, 999)."
+        return NODES.fail(found, why=why, remedy=remedy)
+    why = "CUDA opens these nodes when it starts; whether it does start was not told."
+    return NODES.warn(found, why=why, remedy=remedy + "; programs that start as root make them by themselves")
 
 
 def _needed(node: str, machine: Machine) -> bool:
@@ -116,8 +145,28 @@ def visible_devices(machine: Machine) -> Iterator[Check]:
             why="CUDA reads the list up to the first entry that it does not know, and hides the rest.",
             remedy="name cards by index or UUID as `nvidia-smi -L` shows them; a slice by its MIG UUID",
         )
+    elif hidden := _hidden(names, machine):
+        yield _VISIBLE.warn(
+            f"CUDA_VISIBLE_DEVICES={chosen}; hidden: {', '.join(map(label, hidden))}",
+            why="CUDA, and so the engine, does not see these cards; plans for this machine count them.",
+            remedy="unset CUDA_VISIBLE_DEVICES to use them all, or plan for those that are left: "
+            f"`casemate plan MODEL --gpus`, with {len(boards(machine)) - len(hidden)} of them",
+        )
     else:
         yield _VISIBLE.ok(f"CUDA_VISIBLE_DEVICES={chosen}")
+
+
+def _hidden(names: list[str], machine: Machine) -> list[Card]:
+    """Whole cards that the list leaves out; where cards are cut into slices, naming one slice is what is meant."""
+    if any(card.mig for card in machine.cards):
+        return []
+    return [
+        card
+        for card in boards(machine)
+        if not any(
+            name == str(card.index) or (name.startswith("GPU-") and card.uuid.startswith(name)) for name in names
+        )
+    ]
 
 
 def _named(name: str, machine: Machine) -> bool:
@@ -127,6 +176,13 @@ def _named(name: str, machine: Machine) -> bool:
 
 def _runtime(machine: Machine) -> Check:
     around = machine.surroundings
+    if machine.cards and _refused(machine) and not around.device_nodes:
+        return _RUNTIME.fail(
+            f"{around.container}: {len(boards(machine))} cards told, and no device node of theirs",
+            why="The driver's libraries were handed in and its device nodes were not: CUDA finds no device.",
+            remedy="start the container with `--gpus all` (or `--device nvidia.com/gpu=all`), not with the libraries "
+            "mounted by hand; NVIDIA_DRIVER_CAPABILITIES must hold `compute`",
+        )
     if machine.cards:
         return _RUNTIME.ok(f"{around.container}: {len(boards(machine))} cards")
     return _RUNTIME.fail(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from casemate.doctor.checks.check import Check, Question, dotted, is_absent, reason
+from casemate.doctor.checks.check import HANGS, Check, Question, dotted, hangs, is_absent, reason, unanswered
 from casemate.doctor.engines import Wheel, flavour, runs
 from casemate.doctor.machine import Driver, Machine
 
@@ -36,7 +36,8 @@ _CUINIT: dict[int, tuple[str, str]] = {
         "system not ready",
         (
             "on boards with NVSwitch the fabric manager must run, in exactly the driver's version: "
-            "`systemctl enable --now nvidia-fabricmanager`; in a VM the host hands out the NVLink partition"
+            "`systemctl enable --now nvidia-fabricmanager`; in a VM the host hands out the NVLink partition; without "
+            "NVSwitch: confidential computing waits for `nvidia-smi conf-compute -grs 1`"
         ),
     ),
     803: (
@@ -77,6 +78,16 @@ _NVML: dict[int, str] = {
 """Return values of NVML (nvmlReturn_t)."""
 
 _NVML_MISMATCH = 18
+_RELOAD = (
+    "load the module (`modprobe nvidia`; it must be built for the running kernel) or reboot; see `dmesg | grep -i nvrm`"
+)
+_NVML_REMEDIES: dict[int, str] = {
+    4: "ask as a user who may open /dev/nvidiactl, or as root",
+    15: "see `dmesg | grep -i xid`, then reboot; if it comes back, look at the card's power, seat and cooling",
+    16: "`nvidia-smi -r -i INDEX` while nothing uses the card, or reboot",
+    _NVML_MISMATCH: "reboot after the half-done upgrade: the old kernel module is still loaded",
+}
+_HANGS_WHY = "Whoever asks the driver waits without end, an engine too: the card or its firmware has stopped."
 _COMPAT_REMEDY = (
     "take the compat folder out of LD_LIBRARY_PATH and /etc/ld.so.conf.d and run `ldconfig`; in vLLM's image leave "
     "VLLM_ENABLE_CUDA_COMPATIBILITY unset, and start it with `--gpus all`"
@@ -103,18 +114,22 @@ def checks(machine: Machine, wheels: tuple[Wheel, ...]) -> Iterator[Check]:
     """The checks of this theme; none on a host that has neither card nor driver."""
     driver = machine.driver
     if driver is None or not (driver.version or driver.kernel_module or driver.nvml is not None):
-        if machine.cards or machine.surroundings.pci_cards:
+        if unanswered(machine) or machine.cards or machine.surroundings.pci_cards:
             yield _absent(machine)
         return
-    yield (
-        PRESENT.ok(driver.version) if driver.version else PRESENT.unknown("its version is not told", remedy=_REINSTALL)
-    )
+    yield PRESENT.ok(driver.version) if driver.version else _nameless(machine, driver)
     yield _whole(driver)
     yield _nvml(machine, driver)
     yield starts(machine, driver)
     yield _compat(driver)
     yield cuda(driver, wheels)
     yield _exact(machine, driver)
+
+
+def _nameless(machine: Machine, driver: Driver) -> Check:
+    if driver.nvml is None and not hangs(machine):
+        return PRESENT.unknown("its version is not told", remedy=_REINSTALL)
+    return PRESENT.unknown("it is there; its version is not told", remedy=f"settle {_NVML_ANSWERS.id} first")
 
 
 _REINSTALL = "install the driver anew, kernel module and libraries from one package source"
@@ -137,10 +152,12 @@ def starts(machine: Machine, driver: Driver) -> Check:
 
 def _no_libcuda(machine: Machine, driver: Driver) -> Check:
     words = reason(machine.unknown, "driver.cuinit")
+    if words and words == hangs(machine):
+        return STARTS.fail(f"libcuda gave no answer: {words}", why=_HANGS_WHY, remedy=HANGS)
     if not is_absent(words):
         return STARTS.unknown(
-            f"libcuda gave no answer: {words or 'it was not asked'}",
-            remedy="run the command below on the machine itself; if it hangs, the driver is wedged: reboot",
+            f"libcuda gave no answer: {words or 'it was not asked (no recording of texts tells it)'}",
+            remedy=f"run the command below on the machine itself; if it waits for ever, {HANGS}",
         )
     return STARTS.fail(
         "libcuda.so.1 is not found" + (" although NVML answers" if driver.nvml == 0 else ""),
@@ -186,6 +203,14 @@ def _examples(offers: tuple[int, int]) -> str:
 
 def _absent(machine: Machine) -> Check:
     words = reason(machine.unknown, "driver")
+    if failed := unanswered(machine):
+        return PRESENT.fail(
+            f"it is installed and does not answer: {failed}",
+            why=_HANGS_WHY if hangs(machine) else "nvidia-smi comes with a driver, and fails before it sees a card.",
+            remedy=HANGS if hangs(machine) else _RELOAD,
+        )
+    if machine.cards and words and not is_absent(words):
+        return PRESENT.unknown(f"its version is not told: {words}", remedy="record `nvidia-smi -q -x` of the machine")
     return PRESENT.fail(
         "a card, and no driver" + (f" ({words})" if words else ""),
         why="The card is on the bus, but no NVIDIA driver is loaded: it may not be installed, not be built for this "
@@ -216,6 +241,8 @@ def _nvml(machine: Machine, driver: Driver) -> Check:
         return _NVML_ANSWERS.ok("it gave 0")
     if driver.nvml is None:
         words = reason(machine.unknown, "driver.nvml")
+        if words and words == hangs(machine):
+            return _NVML_ANSWERS.fail(f"it gave no answer: {words}", why=_HANGS_WHY, remedy=HANGS)
         if not is_absent(words):
             return _NVML_ANSWERS.unknown(
                 f"it gave no answer: {words or 'it was not asked'}",
@@ -232,7 +259,7 @@ def _nvml(machine: Machine, driver: Driver) -> Check:
     return _NVML_ANSWERS.fail(
         f"it gave {driver.nvml}: {meaning}",
         why="Neither the doctor nor the engine can see memory, links and temperatures without it.",
-        remedy="load the module (`modprobe nvidia`) or reboot; see `dmesg | grep -i nvrm`",
+        remedy=_NVML_REMEDIES.get(driver.nvml, _RELOAD),
     )
 
 

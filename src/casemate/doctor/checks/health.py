@@ -11,6 +11,7 @@ _NEAR_C = 5
 """A card this close to the temperature where it slows down counts as hot."""
 
 _HARMLESS = frozenset({"idle", "gpu_idle", "none", "sw_power_cap"})
+_IN_STEP = "sync_boost"
 _HARDWARE = ("hw", "thermal", "brake")
 
 ECC = Question("health.ecc", "Memory errors", "nvidia-smi -q -d ECC")
@@ -84,6 +85,13 @@ def _throttle(cards: tuple[Card, ...]) -> Check:
             listed(hard, lambda card: ", ".join(card.throttle)),
             why="The hardware slows the card down because of heat or of its power supply: every figure of speed falls.",
             remedy="look at air flow, fans, room temperature, and the power cables of the card",
+        )
+    if held and all(set(_reasons(card)) <= _HARMLESS | {_IN_STEP} for card in cards):
+        return _THROTTLE.warn(
+            listed(held, lambda card: ", ".join(card.throttle)),
+            why="The cards are in one group of sync boost: each is held to the clock of the slowest of them.",
+            remedy="find what slows that one (heat, power), or dissolve the group in DCGM "
+            "(`dcgmi config --set --syncboost 0`)",
         )
     if held:
         return _THROTTLE.warn(

@@ -97,18 +97,42 @@ def fabric(machine: Machine, cards: tuple[Card, ...]) -> Iterator[Check]:
     if not refused and not around.nvswitch and not states:
         return
     if refused or (states and not set_up) or (around.nvswitch and around.fabric_manager is False and not set_up):
-        yield _FABRIC.fail(
-            told,
-            why="The cards hang on NVSwitches that are not set up: CUDA answers 802 (system not ready).",
-            remedy="install nvidia-fabricmanager in exactly the driver's version and "
-            "`systemctl enable --now nvidia-fabricmanager`; in a VM the host runs it and hands out the partition",
-        )
+        why, remedy = _not_ready(around.nvswitch, states)
+        yield _FABRIC.fail(told, why=why, remedy=remedy)
     elif set_up:
         yield _FABRIC.ok(told)
     elif around.fabric_manager:
         yield _FABRIC.ok(told, "The manager runs; the cards do not tell a state.")
     else:
         yield _FABRIC.unknown(told, remedy="ask the host by the commands below; CUDA that starts proves it, too")
+
+
+def _not_ready(switch: bool | None, states: dict[int, str]) -> tuple[str, str]:  # noqa: FBT001 - the fact itself
+    """Why CUDA answers 802, and what to do; what is not seen on this machine is not said to be here."""
+    manager = (
+        "install nvidia-fabricmanager in exactly the driver's version and "
+        "`systemctl enable --now nvidia-fabricmanager`; in a VM the host runs it and hands out the partition"
+    )
+    if switch:
+        return "The cards hang on NVSwitches that are not set up: CUDA answers 802 (system not ready).", manager
+    if states:
+        return (
+            (
+                "The cards belong to an NVLink fabric that is not set up, whose switches are not seen here (in a VM "
+                "they are the host's): CUDA answers 802 (system not ready)."
+            ),
+            manager,
+        )
+    return (
+        (
+            "CUDA answers 802 (system not ready), and no NVSwitch is seen here. With confidential computing on, a card "
+            "waits until it is declared ready; in a VM the switches may be the host's."
+        ),
+        (
+            "look at `nvidia-smi conf-compute -f` and, where it is on, declare the cards ready after attestation: "
+            "`nvidia-smi conf-compute -grs 1` as root; in a VM ask the host for its fabric manager and partition"
+        ),
+    )
 
 
 def _links(machine: Machine, cards: tuple[Card, ...]) -> Check:

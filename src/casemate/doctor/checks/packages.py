@@ -15,8 +15,8 @@ _LIBRARY = "flashinfer-python"
 _KERNELS = ("flashinfer-cubin", "flashinfer-jit-cache")
 _CARRY_CODE = (_TORCH, ENGINE)
 
-_NVCC_FLOOR = {9: (12, 3), 10: (12, 9)}
-"""Oldest nvcc that DeepGEMM takes, by major capability of the card (vllm#49051)."""
+_NVCC_FLOOR = {9: (12, 3), 10: (12, 9), 12: (12, 9)}
+"""Oldest nvcc that DeepGEMM takes on 9 and 10 (vllm#49051) and FlashInfer on 12 (vllm#50705), by the card's major."""
 
 _ADVISE = "`casemate doctor --advise` prints an install lock that fits this driver and these cards"
 _CLEAN = f"install into a fresh environment, never `pip install torch` beside an engine; {_ADVISE}"
@@ -198,19 +198,25 @@ def _nvcc(machine: Machine, cards: tuple[Card, ...]) -> Check:
     if found and floor and found < floor:
         return _NVCC.fail(
             told,
-            why=f"DeepGEMM compiles with the nvcc of CUDA_HOME or PATH and wants {dotted(floor)} or newer on these "
-            "cards; it stops at an older one although none at all might have been better.",
+            why=f"{_who(cards)} compiles with the nvcc of CUDA_HOME or PATH and wants {dotted(floor)} or newer on "
+            "these cards; it stops at an older one although none at all might have been better.",
             remedy="install a newer toolkit and point CUDA_HOME at it, or take the old one out of CUDA_HOME and PATH",
         )
     if not around.nvcc and floor:
         return _NVCC.warn(
             told,
-            why="Wheels need no toolkit to start, but on these cards FlashInfer and DeepGEMM compile kernels at first "
+            why=f"Wheels need no toolkit to start, but on these cards {_who(cards)} compiles kernels at first "
             "use: without nvcc FlashInfer's are switched off, unless its ready-made kernels are installed.",
-            remedy="`vllm download-kernels` (also before going offline); for DeepSeek-V4 a toolkit of "
-            f"{dotted(floor)} or newer, with CUDA_HOME pointing at it",
+            remedy="`vllm download-kernels` (also before going offline), or a toolkit of "
+            f"{dotted(floor)} or newer with CUDA_HOME pointing at it, which DeepSeek-V4 needs in any case",
         )
     return _NVCC.ok(told, "" if around.nvcc else "These cards run what the wheels bring.")
+
+
+def _who(cards: tuple[Card, ...]) -> str:
+    """Which library wants nvcc on these cards."""
+    majors = {card.compute_capability[0] for card in cards if card.compute_capability}
+    return "FlashInfer" if majors <= {12} else "DeepGEMM or FlashInfer"
 
 
 def _compiler(machine: Machine) -> Check:

@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _GIB = 1 << 30
+_PRINTED_GIB = 0.005
+"""Half of the last decimal in which the engine prints GiB."""
+_SMALL_PART = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +39,23 @@ class Shortage:
 
     @property
     def fixed_gib(self) -> float | None:
-        """What the first token costs: the part of the need that no shorter context lowers."""
+        """What the first token costs: the part of the need that no shorter context lowers; at least 0."""
         slope = self.slope_bytes_per_token
-        return None if slope is None else self.need_gib - slope * self.max_model_len / _GIB
+        return None if slope is None else max(0.0, self.need_gib - slope * self.max_model_len / _GIB)
+
+    @property
+    def is_proportional(self) -> bool | None:
+        """Whether the need is in proportion to the context, as far as the printed figures (two decimals) can tell."""
+        fixed, grows = self.fixed_gib, self.need_gib - self.available_gib
+        if fixed is None or grows <= 0:
+            return None
+        unsure = 2 * _PRINTED_GIB / grows * self.need_gib
+        return fixed <= _SMALL_PART * self.need_gib + unsure
 
     def need_at_gib(self, tokens: int) -> float | None:
         """The need for a context of `tokens`, by the same line."""
-        slope, fixed = self.slope_bytes_per_token, self.fixed_gib
-        return None if slope is None or fixed is None else fixed + slope * tokens / _GIB
+        slope = self.slope_bytes_per_token
+        return None if slope is None else self.need_gib - slope * (self.max_model_len - tokens) / _GIB
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from casemate.doctor.log.facts import EngineLog, Shortage, Throughput
 from casemate.doctor.log.lines import Line
-from casemate.doctor.log.secrets import masked
+from casemate.doctor.log.secrets import masked, masked_value
 
 MAX_SAMPLES = 2048
 """Throughput lines kept; when there are more, every other one is dropped and only every second, fourth … is added."""
@@ -120,7 +120,8 @@ class Facts:
 
     def config(self, text: str) -> None:
         """The engine's own summary (`Initializing a V1 LLM engine (v0.26.0) with config: model=…, …`)."""
-        read = {name: value.strip("'") for name, value in reversed(_CONFIG.findall(text[:LONGEST_CONFIG]))}
+        found = reversed(_CONFIG.findall(text[:LONGEST_CONFIG]))
+        read = {name: masked(value.strip("'")) for name, value in found}
         sizes: dict[str, Any] = {
             field: int(read[name]) for name, field in _SIZES.items() if read.get(name, "").isdigit()
         }
@@ -176,11 +177,11 @@ def _sum(old: float | None, new: float) -> float:
 def _read_arguments(text: str) -> Mapping[str, Any]:
     """The arguments of a printed dict or Namespace; what is no plain value is left out."""
     try:
-        value = ast.literal_eval(masked(text).strip())
+        value = ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         form = _ARGUMENT if text.lstrip().startswith("{") else _OLD_ARGUMENT
-        return {name: _plain(masked(raw)) for name, raw in form.findall(masked(text))}
-    return {str(name): held for name, held in value.items()} if isinstance(value, dict) else {}
+        return {name: masked_value(_plain(raw), name) for name, raw in form.findall(text)}
+    return masked_value(value) if isinstance(value, dict) else {}
 
 
 def _plain(raw: str) -> Any:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from casemate.doctor.log import sentences
 from casemate.doctor.log.gathering import Facts
 from casemate.doctor.log.lines import Line
+from casemate.doctor.log.payload import spoken
 from casemate.doctor.log.signatures import Signature
 from casemate.doctor.log.tracebacks import Raised
 
@@ -43,6 +44,9 @@ _NO_HEAD = re.compile(
 _BARE = re.compile(r"(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Z]\w{0,80}(?:Error|Exception|Interrupt)\b(?:: |$)")
 _DETAIL = re.compile(r"\s{1,4}(?:Value error|Assertion failed|Input should|Extra inputs|Field required)\b")
 _HEADLINE_LINES = 2
+_CRASH = re.compile(r"Segfault encountered|Fatal Python error: |\bSIG(?:SEGV|BUS|ILL|ABRT) received at")
+_CRASH_LINES = 6
+_FRAME = re.compile(r"\s{1,8}File \".{1,300}\", line \d{1,8},? in \S|\s{0,60}PC: @")
 _QUIET = ("info", "debug")
 
 
@@ -81,6 +85,7 @@ class Launch:
         self.died_line: int | None = None
         self.alive_line = 0
         self.ready_line = 0
+        self.crashed: Sighting | None = None
         self._argued = 0
         self._given = ""
 
@@ -106,7 +111,13 @@ class Launch:
 
     def match(self, line: Line, candidates: Iterable[Signature], *, raised: Raised | None) -> None:
         """Try the candidates on a line; remember what matched, or that it is a failure that nothing matched."""
-        known = [hit for signature in candidates if (hit := self._try(signature, line, raised=raised)) is not None]
+        said = line if raised is not None else spoken(line)
+        known = [
+            hit
+            for signature in candidates
+            if (hit := self._try(signature, line if signature.severity == "request" else said, raised=raised))
+            is not None
+        ]
         if known and raised is not None and raised.asked is not None:
             self._forget(raised.asked)
         for signature, match in known:
@@ -119,6 +130,15 @@ class Launch:
         if not known and len(self.unknown) < _UNKNOWN_KEPT and _is_failure(line, raised):
             self.unknown = [one for one in self.unknown if not _is_before(one.raised, raised)]
             self.unknown.append(Unknown(line, raised))
+
+    def frame(self, line: Line) -> None:
+        """Keep the first frame of the native stack behind a crash's line, as the code that it happened in."""
+        seen = self.crashed
+        if seen is None or line.number - seen.line.number > _CRASH_LINES:
+            self.crashed = None
+        elif _FRAME.match(line.text):
+            seen.raised = Raised(seen.line, frames=line.text, code=line.text.strip(), code_line=line.number)
+            self.crashed = None
 
     def drop_headline(self, header: Line) -> None:
         """Forget a line of level ERROR that only announces the traceback whose first line follows it."""
@@ -163,6 +183,7 @@ class Launch:
                 signature, line, raised, count=count, last_line=line.number, quiet=quiet, mild=mild,
                 groups=groups, processes={line.process} | (seen.processes if seen else set()),
             )  # fmt: skip
+            self.crashed = self.sightings[signature.id] if _CRASH.search(line.text) else self.crashed
             return
         seen.count += 1
         if self.died_line is None or line.number <= self.died_line:

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from casemate.doctor.log.facts import EngineLog
+from casemate.doctor.log.figures import told
 from casemate.doctor.log.launch import Launch, Sighting, Unknown
 from casemate.doctor.log.lines import Line
 from casemate.doctor.log.secrets import masked
 from casemate.doctor.log.signatures import trends
-from casemate.doctor.log.trends import implied, shown
+from casemate.doctor.log.trends import advised, implied, shown
 
 _BARE = re.compile(r"(?:[\w.]+\.)?\w*(?:Error|Exception|Interrupt|Exit):?")
 Standing = Literal["cause", "unrecognised", "symptom", "survived", "degraded", "request", "notice", "consequence"]
@@ -81,7 +82,7 @@ def ranked(launch: Launch) -> tuple[LogFinding, ...]:
     log = launch.facts.result()
     standings = {id_: _standing(seen, launch) for id_, seen in launch.sightings.items()}
     _explain(launch, standings)
-    known = [_known(seen, standings[id_], log=log) for id_, seen in launch.sightings.items()]
+    known = [_known(seen, standings[id_], launch=launch, log=log) for id_, seen in launch.sightings.items()]
     found = [*known, *_unknown(launch, standings), *_trending(log)]
     return _without_echoes(sorted(found, key=lambda one: _key(launch, one)))
 
@@ -146,9 +147,8 @@ def _key(launch: Launch, one: LogFinding) -> tuple[int, bool, int]:
     return STANDINGS.index(standing), far or aside, one.line
 
 
-def _known(seen: Sighting, standing: Standing, *, log: EngineLog) -> LogFinding:
+def _known(seen: Sighting, standing: Standing, *, launch: Launch, log: EngineLog) -> LogFinding:
     signature, raised = seen.signature, seen.raised
-    figures = ", ".join(f"{name} {text}" for name, text in seen.groups.items())
     return LogFinding(
         id=signature.id,
         component=signature.component,
@@ -162,9 +162,9 @@ def _known(seen: Sighting, standing: Standing, *, log: EngineLog) -> LogFinding:
         processes=len(seen.processes),
         count=seen.count,
         last_line=seen.last_line,
-        detail=implied(signature.id, log) or masked(figures)[:LONGEST_QUOTE],
+        detail=implied(signature.id, log) or told(seen, launch)[:LONGEST_QUOTE],
         root_cause=signature.root_cause,
-        fix=signature.fix,
+        fix=advised(signature.id, log) or signature.fix,
         verify=signature.verify,
         source=signature.source,
         applies_to=signature.applies_to,

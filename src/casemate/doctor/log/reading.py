@@ -2,7 +2,8 @@
 
 A log comes as it was written: in UTF-8, in UTF-16 by a redirect on Windows, with NULs, with the colours of a terminal,
 with progress bars that redraw one line a thousand times, with one line of a gigabyte. A piece is what can be matched:
-a line, a redraw of a line, or a stretch of a line that is too long. Line numbers count line feeds, as editors do.
+a line, a redraw of a line, or a stretch of a line that is too long. Line numbers count line feeds, as editors do;
+carriage returns in a log that has nothing else.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ LONGEST_PIECE_BYTES = 8192
 
 _CHUNK_BYTES = 1 << 20
 _OVERLAP_BYTES = 512
+_TELLING_BYTES = 1 << 16
+"""A log without one line feed in so many bytes ends its lines otherwise: with carriage returns, or not at all."""
 _BAR = b"0123456789:.,%#|=>-? \xe2\x96\x88\x89\x8a\x8b\x8c\x8d\x8e\x8f"
 """Bytes that move while a progress bar is drawn again: figures, and the pieces of its bar."""
 
@@ -88,9 +91,14 @@ def _plain(stream: Readable, name: str) -> Iterator[bytes]:
     sixteen = _SIXTEEN.get(chunk[:2])
     decoder = codecs.getincrementaldecoder(sixteen)(errors="replace") if sixteen else None
     chunk = chunk[2:] if sixteen else chunk.removeprefix(codecs.BOM_UTF8)
+    while b"\n" not in chunk and len(chunk) < _TELLING_BYTES and (more := stream.read(_CHUNK_BYTES)):
+        chunk += more
+    only_returns = chunk.count(b"\r") > 1 and b"\n" not in chunk and b"%|" not in chunk
     while chunk:
         if decoder is not None:
             chunk = decoder.decode(chunk).encode(errors="replace")
+        if only_returns:
+            chunk = chunk.replace(b"\r", b"\n")
         yield chunk.replace(b"\0", b"") if b"\0" in chunk else chunk
         chunk = stream.read(_CHUNK_BYTES)
 

@@ -22,6 +22,7 @@ WORDS = (
     "startup complete", "uvicorn running", "server listening", "capturing cuda graph", "capturing cuda graphs",
     "starting load model", "capturing cudagraphs", "capturing model for cuda graphs", "loading checkpoint shards",
     "llama model loader", "memory profiling results", "enforce eager set", "disabled under eager mode",
+    "log server request post",
 )  # fmt: skip
 """Groups of words of which a line has to hold one, for it to tell a fact; words as the sieve counts them."""
 
@@ -29,6 +30,7 @@ _RATES = re.compile(
     r"Avg prompt throughput: (?P<prompt>[\d.]+) tokens/s, Avg generation throughput: (?P<generation>[\d.]+) tokens/s, "
     r"Running: (?P<running>\d+) reqs"
 )
+_ANSWERED = re.compile(r"log_server_r: (?:done )?request: POST \S{1,300} \S{1,80} 200\b")
 _READY = re.compile(r"Application startup complete|Uvicorn running on|server is listening on")
 
 
@@ -53,7 +55,7 @@ def alive(line: Line) -> bool:
     """Whether the line shows an engine at work, or one that just became ready."""
     if found := _RATES.search(line.text):
         return float(found["generation"]) > 0 or float(found["prompt"]) > 0
-    return bool(_READY.search(line.text))
+    return bool(_READY.search(line.text) or _ANSWERED.search(line.text))
 
 
 def _fields(**types: Callable[[str], object]) -> _Keep:

@@ -13,6 +13,8 @@ _STALLED_SAMPLES = 3
 _FULL = 0.97
 _SAMPLE_EVERY_S = 10
 _GRAPHS_OFF_GIB = 0.5
+_GIB = 1 << 30
+_HIGH_UTILIZATION = 0.95
 _PREVIEW_TOKENS = (8192, 32768, 65536, 131072)
 
 
@@ -36,6 +38,11 @@ def implied(id_: str, log: EngineLog) -> str:
     """What follows from the figures of a finding; empty where nothing does."""
     make = _IMPLIED.get(id_)
     return make(log) if make else ""
+
+
+def advised(id_: str, log: EngineLog) -> str:
+    """What to do, where the figures of this log tell more than the table does; empty where they do not."""
+    return _advised_cache(log) if id_ == "kv-too-small" else ""
 
 
 def _prefix_cache(log: EngineLog) -> Shown | None:
@@ -101,7 +108,26 @@ def _kv(log: EngineLog) -> str:
         if tokens != last.max_model_len and (need := last.need_at_gib(tokens)) is not None
     ]
     per_token = f"need = {fixed:.2f} GiB + {slope / 1000:.1f} kB per token"
+    if last.is_proportional:
+        each = last.need_gib * _GIB / last.max_model_len / 1000
+        per_token = f"the need is in proportion to the context, {each:.1f} kB per token"
     return f"{head}; {per_token}: " + ", ".join(told)
+
+
+def _advised_cache(log: EngineLog) -> str:
+    last = log.shortages[-1] if log.shortages else None
+    if last is None or not last.is_proportional:
+        return ""
+    steps = [f"--max-model-len {last.estimated_max_len}, which the log says fits, if no request is longer"]
+    if (log.utilization or 0) < _HIGH_UTILIZATION:
+        steps.append(f"--gpu-memory-utilization higher (up to {_HIGH_UTILIZATION})")
+    if not log.kv_dtype.startswith("fp8"):
+        steps.append("--kv-cache-dtype fp8, which halves the cache of a 16-bit model")
+    now = f" ({log.tensor_parallel} now)" if log.tensor_parallel else ""
+    steps.append(f"more --tensor-parallel-size{now}, so that each card holds a part of the heads and of the weights")
+    return (
+        "In this order: " + "; ".join(steps) + ". Fewer --max-num-batched-tokens hardly help: the fixed part is small."
+    )
 
 
 def _cache_blocks(log: EngineLog) -> str:

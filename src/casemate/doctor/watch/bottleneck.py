@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from casemate.doctor.watch.evidence import ADVICE, FINE, Kind, Suspect, of
-from casemate.doctor.watch.faults import fault, idle
+from casemate.doctor.watch.calm import light, room
+from casemate.doctor.watch.evidence import FINE, Kind, Suspect, advice
+from casemate.doctor.watch.faults import fault, idle, rests
 from casemate.doctor.watch.figures import Figures, figures
-from casemate.doctor.watch.limits import light, limits
+from casemate.doctor.watch.limits import limits
 from casemate.doctor.watch.sample import Sample
 
 _CAUSES: tuple[Kind, ...] = ("throttling", "kv", "imbalance", "link", "cpu")
@@ -44,7 +45,7 @@ def judge(window: Sequence[Sample]) -> Verdict:
     found = figures(window)
     suspects = _suspects(found)
     kind: Kind = suspects[0].kind if suspects else "unknown"
-    return Verdict(kind, suspects, _partial(found), ADVICE[kind], found)
+    return Verdict(kind, suspects, _partial(found), advice(kind, engine=found.engine.kind), found)
 
 
 def _suspects(found: Figures) -> tuple[Suspect, ...]:
@@ -55,8 +56,8 @@ def _suspects(found: Figures) -> tuple[Suspect, ...]:
     ranked = sorted(limits(found), key=_rank)
     if not ranked and (calm := light(found)):
         return (calm,)
-    if not ranked and found.engine.loaded and not _partial(found):
-        return (of("light", 0.5, []),)
+    if not ranked and not _partial(found) and (roomy := room(found)):
+        return (roomy,)
     return tuple(ranked)
 
 
@@ -73,4 +74,6 @@ def _partial(found: Figures) -> tuple[str, ...]:
         missing.append(f"engine: {found.reach_error or 'was not asked'}")
     if found.cards_error:
         missing.append(f"cards: {found.cards_error}")
+    elif found.answered and not found.cards and found.host.engine_cores is None and not rests(found.engine):
+        missing.append("cards: none is on this host, and none of its processes is the engine: watch where it runs")
     return tuple(missing)

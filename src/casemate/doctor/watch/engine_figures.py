@@ -145,8 +145,8 @@ def engine(window: Sequence[Sample], between: Sequence[Step]) -> EngineFigures:
         computed_per_s=None if prompt is None else max(0.0, prompt - (hits or 0.0)),
         generated_per_s=rate.of("generation_tokens"),
         preemptions_per_s=rate.of("preemptions"),
-        prefix_hits=rate.ratio("prefix_hits", "prefix_queries"),
-        acceptance=rate.ratio("accepted_tokens", "draft_tokens"),
+        prefix_hits=_share(rate.ratio("prefix_hits", "prefix_queries")),
+        acceptance=_share(rate.ratio("accepted_tokens", "draft_tokens")),
         steps_per_s=rate.of("iterations"),
         tokens_per_step=rate.ratio("iteration_tokens", "iterations"),
         large_steps=None if small is None else max(0.0, 1 - small),
@@ -162,6 +162,11 @@ def engine(window: Sequence[Sample], between: Sequence[Step]) -> EngineFigures:
         restarts=sum(_restarted(step.one, step.other) for step in between),
         uneven_engines=_uneven(told),
     )
+
+
+def _share(ratio: float | None) -> float | None:
+    """A share, or not told: a part larger than its whole is a mistake of who counts, and says nothing."""
+    return ratio if ratio is not None and 0 <= ratio <= 1 else None
 
 
 def _from_first(between: Sequence[Step]) -> Sequence[Step]:

@@ -70,3 +70,20 @@ ADVICE: dict[Kind, str] = {
     "idle": "nothing: nobody asks; only a request of one token shows that it still answers",
     "unknown": "give an address with metrics (--endpoint) and watch where the cards are",
 }
+
+_ADVICE_LLAMACPP: dict[Kind, str] = {
+    "wedged": "restart the engine; answer what waits with 503 and Retry-After, and keep its stacks "
+    "(gdb -p PID -batch -ex 'thread apply all bt')",
+    "kv": "shorter contexts, a smaller cache type (-ctk q8_0 -ctv q8_0), or a larger -c where memory allows it",
+    "cpu": "a smaller quantization or model, as many threads (-t) as there are physical cores, or a card",
+    "queue": "raise --parallel (-np), and -c with it: each slot takes its share of the context",
+    "bandwidth": "a smaller quantization of weights or cache, speculative decoding, or a faster card",
+    "jit": "wait; code for the card may be compiled at first use: build it for its architecture",
+}
+"""Where other options or tools than vLLM's are meant."""
+
+
+def advice(kind: Kind, *, engine: str = "") -> str:
+    """What to do, in the words of the engine that was seen (`vllm`, `llamacpp`; empty where none answered)."""
+    ours = _ADVICE_LLAMACPP if engine == "llamacpp" else {}
+    return ours.get(kind, ADVICE[kind])

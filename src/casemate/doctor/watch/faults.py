@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from casemate.doctor.watch.card_figures import CardFigures
+from casemate.doctor.watch.engine_figures import EngineFigures
 from casemate.doctor.watch.evidence import Evidence, Suspect, of, plain, share
 from casemate.doctor.watch.figures import Figures
 from casemate.doctor.watch.host_figures import HostFigures
@@ -25,6 +26,10 @@ _COMPILES = 0.2
 _FAULTS_PER_S = 1000.0
 """A thread that spins touches no new page; a compiler inside the process touches thousands a second."""
 _LOADED = 0.02
+A_WHOLE_CORE = 0.9
+ALL_CORES = 0.8
+_ITS_PART = 0.2
+"""Of a core: what others leave an engine on a host whose cores are all taken; one that waits takes none."""
 
 
 def fault(found: Figures) -> Suspect | None:
@@ -35,12 +40,23 @@ def fault(found: Figures) -> Suspect | None:
 def idle(found: Figures) -> Suspect | None:
     """Nobody asks; or somebody did, and the engine compiles before it takes note of him."""
     engine = found.engine
-    if engine.loaded is None or engine.loaded > _LOADED or (engine.generated_per_s or 0.0) > 0:
+    if not rests(engine):
         return None
     shown = share("engine.loaded", engine.loaded, text="requests were there in {} of the answers")
     if compiles(found.host):  # the engine tells what it has when a step ends, and its first step has not ended
         return of("jit", 0.7, shown, _compiled(found.host))
     return of("idle", 1.0, shown)
+
+
+def rests(engine: EngineFigures) -> bool:
+    """Whether it told that nobody asks it."""
+    return engine.loaded is not None and engine.loaded <= _LOADED and not (engine.generated_per_s or 0.0) > 0
+
+
+def computes(host: HostFigures) -> bool:
+    """Whether the engine's own processes take all the processor, or its threads a whole core each."""
+    all_cores = bool(host.cores) and (host.engine_cores or 0.0) >= ALL_CORES * (host.cores or 0)
+    return all_cores or (host.engine_cores is not None and (host.hottest_thread or 0.0) >= A_WHOLE_CORE)
 
 
 def compiles(host: HostFigures) -> bool:
@@ -76,7 +92,7 @@ def _standing(found: Figures) -> Suspect | None:
     """Requests are there, and neither tokens in nor tokens out move."""
     engine = found.engine
     standing = engine.still_s >= _STALLED_S or engine.stalled >= _STALLED
-    if not standing or at_work(found.stall_cards):
+    if not standing or at_work(found.stall_cards) or _on_the_processor(found):
         return None
     if compiles(found.stall_host):
         return of("jit", 0.6 + 0.4 * engine.stalled, _stood(found), _compiled(found.stall_host), _resting(found))
@@ -85,6 +101,17 @@ def _standing(found: Figures) -> Suspect | None:
     if engine.still_s >= _STALLED_S:
         return of("stalled", 0.5, _stood(found), _resting(found))
     return None
+
+
+def _on_the_processor(found: Figures) -> bool:
+    """An engine without a card that computes: llama.cpp counts a prompt when it is read, a token when it is out.
+
+    vLLM's processes spin while they wait for each other, so a busy core tells nothing of them.
+    """
+    on_cards = any(card.in_use for card in found.stall_cards)
+    host = found.stall_host
+    crowded = (host.busy or 0.0) >= A_WHOLE_CORE and (host.engine_cores or 0.0) >= _ITS_PART
+    return found.engine.kind == "llamacpp" and not on_cards and (computes(host) or crowded)
 
 
 def _stood(found: Figures) -> list[Evidence]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from casemate.doctor.watch.card_figures import CardFigures, Spread
 from casemate.doctor.watch.evidence import Evidence, Suspect, of, plain, share
+from casemate.doctor.watch.faults import A_WHOLE_CORE, computes
 from casemate.doctor.watch.figures import Figures
 
 _HARD = ("sw_thermal_slowdown", "hw_thermal_slowdown", "hw_slowdown", "hw_power_brake_slowdown")
@@ -34,28 +35,13 @@ _MOSTLY_LINK = 0.18
 _MEMORY_RESTS = 0.3
 _POWER_RESTS = 0.66
 _FED = 0.85
-_A_WHOLE_CORE = 0.9
-_ALL_CORES = 0.8
-_LOADED = 0.9
+LOADED = 0.9
 
 
 def limits(found: Figures) -> list[Suspect]:
     """Every suspect, in the order in which they explain each other: causes first, then what is left to be bound by."""
     looks = (_throttling, _kv, _imbalance, _link, _cpu, _arithmetic, _queue, _bandwidth)
     return [suspect for look in looks if (suspect := look(found))]
-
-
-def light(found: Figures) -> Suspect | None:
-    """Requests come and go, and nobody waits."""
-    engine = found.engine
-    if engine.engaged is None or engine.engaged >= _LOADED or (engine.waited or 0.0) >= 0.2:
-        return None
-    return of(
-        "light",
-        1 - engine.engaged,
-        share("engine.engaged", engine.engaged, text="requests were there in {} of the answers"),
-        share("engine.waited", engine.waited, text="somebody waited in {} of them"),
-    )
 
 
 def used(found: Figures) -> list[CardFigures]:
@@ -192,14 +178,14 @@ def _cpu(found: Figures) -> Suspect | None:
     serving = max(engine.serving_cores or 0.0, host.serving_thread or 0.0)
     if fed is None:
         return _on_the_processor(found)
-    hungry = fed < _FED and (engine.engaged or 0.0) >= _LOADED
-    if not hungry and not (serving >= _A_WHOLE_CORE and fed < 0.95):
+    hungry = fed < _FED and (engine.engaged or 0.0) >= LOADED
+    if not hungry and not (serving >= A_WHOLE_CORE and fed < 0.95):
         return None
-    hot = host.hottest_thread is None or host.hottest_thread >= _A_WHOLE_CORE or serving >= _A_WHOLE_CORE
+    hot = host.hottest_thread is None or host.hottest_thread >= A_WHOLE_CORE or serving >= A_WHOLE_CORE
     name = f"{host.hottest} (process {host.hottest_pid})"
     return of(
         "cpu",
-        (1 - fed) * (1.0 if hot else 0.6) + 0.3 * (serving >= _A_WHOLE_CORE),
+        (1 - fed) * (1.0 if hot else 0.6) + 0.3 * (serving >= A_WHOLE_CORE),
         share("cards.busy", fed, text="a kernel was on the cards in {} of the time"),
         plain("engine.running", engine.running, text="although {} requests run"),
         share("engine.serving_cores", serving or None, text="the process that serves takes {} of one core"),
@@ -210,10 +196,18 @@ def _cpu(found: Figures) -> Suspect | None:
 def _on_the_processor(found: Figures) -> Suspect | None:
     """No card at all: the engine's own processes take the processor."""
     host = found.host
-    if not host.cores or host.engine_cores is None or host.engine_cores < _ALL_CORES * host.cores or found.cards_error:
+    crowded = (host.busy or 0.0) >= LOADED and bool(found.engine.loaded)
+    if not host.cores or host.engine_cores is None or not (computes(host) or crowded) or found.cards_error:
         return None
     text = f"the engine's processes take {{}} of {host.cores} cores"
-    return of("cpu", host.engine_cores / host.cores, plain("host.engine_cores", host.engine_cores, text=text))
+    hottest = "its busiest thread takes {} of one core"
+    return of(
+        "cpu",
+        max(0.5, host.engine_cores / host.cores),
+        plain("host.engine_cores", host.engine_cores, text=text),
+        share("host.hottest_thread", host.hottest_thread, text=hottest),
+        share("host.busy", host.busy, text="all that runs on the host takes {} of its cores"),
+    )
 
 
 def _queue(found: Figures) -> Suspect | None:
@@ -250,7 +244,7 @@ def _bandwidth(found: Figures) -> Suspect | None:
 
 def _saturated(found: Figures) -> bool:
     fed = busy(found)
-    asked = found.engine.engaged is None or found.engine.engaged >= _LOADED or (found.engine.waited or 0.0) >= 0.2
+    asked = found.engine.engaged is None or found.engine.engaged >= LOADED or (found.engine.waited or 0.0) >= 0.2
     return fed is not None and fed >= _FED and asked
 
 

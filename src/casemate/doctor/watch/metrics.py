@@ -21,6 +21,9 @@ MOST_BYTES = 16 << 20
 _LINE = re.compile(r"(?P<name>[a-zA-Z_:][\w:]*)\s*(?:\{(?P<labels>.*)\})?\s+(?P<value>\S+)(?:\s+-?\d+)?\s*", re.ASCII)
 _LABEL = re.compile(r'\s*(?P<name>\w+)\s*=\s*"(?P<value>(?:[^"\\]|\\.)*)"\s*(?:,|$)', re.ASCII)
 _ESCAPE = re.compile(r"\\(.)")
+_IMPLAUSIBLE = 1e30
+"""No counter of an engine comes near it, operations in years included; below it sums and rates stay finite."""
+_ROUNDING = 1e-6
 _LARGE_STEP = 256.0
 """More tokens in a step than cards of today need to be bound by arithmetic (peak rate over bandwidth is 150 to 300)."""
 
@@ -75,7 +78,7 @@ def _vllm(told: Page) -> EngineSample:
         running=sum(running.values()) if running else None,
         waiting=None if waiting is None else waiting + swapped,
         waiting_deferred=_sum(told, "vllm:num_requests_waiting_by_reason", reason="deferred"),
-        kv_usage=_most(told, "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
+        kv_usage=_fullest(told, "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
         prompt_tokens=_sum(told, "vllm:prompt_tokens_total"),
         generation_tokens=_sum(told, "vllm:generation_tokens_total"),
         prefix_queries=_sum(told, "vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total"),
@@ -108,7 +111,7 @@ def _llamacpp(told: Page) -> EngineSample:
         kind="llamacpp",
         running=_sum(told, "llamacpp:requests_processing"),
         waiting=_sum(told, "llamacpp:requests_deferred"),
-        kv_usage=_most(told, "llamacpp:kv_cache_usage_ratio"),
+        kv_usage=_fullest(told, "llamacpp:kv_cache_usage_ratio"),
         prompt_tokens=_sum(told, "llamacpp:prompt_tokens_total"),
         generation_tokens=_sum(told, "llamacpp:tokens_predicted_total"),
         iterations=_sum(told, "llamacpp:n_decode_total"),
@@ -119,7 +122,7 @@ def _by_engine(told: Page, name: str) -> dict[str, float]:
     """A gauge of each engine behind the address."""
     found: dict[str, float] = {}
     for series in told.get(name, ()):
-        if not math.isfinite(series.value):
+        if not _plausible(series.value):
             continue
         engine_ = series.labels.get("engine", "0")
         found[engine_] = found.get(engine_, 0.0) + series.value
@@ -131,17 +134,22 @@ def _sum(told: Page, *names: str, **labels: str) -> float | None:
     for name in names:
         for spelled in (name, name.removesuffix("_total")):
             values = [series.value for series in told.get(spelled, ()) if labels.items() <= series.labels.items()]
-            if values and all(map(math.isfinite, values)):
+            if values and all(map(_plausible, values)):
                 return sum(values)
     return None
 
 
-def _most(told: Page, *names: str) -> float | None:
+def _fullest(told: Page, *names: str) -> float | None:
+    """The largest of the shares under the first name that is there; what is no share of 1 tells nothing."""
     for name in names:
-        values = [series.value for series in told.get(name, ()) if math.isfinite(series.value)]
+        values = [series.value for series in told.get(name, ()) if 0 <= series.value <= 1 + _ROUNDING]
         if values:
-            return max(values)
+            return min(1.0, max(values))
     return None
+
+
+def _plausible(value: float) -> bool:
+    return 0 <= value <= _IMPLAUSIBLE
 
 
 def _both(told: Page, *, one: str, other: str) -> float | None:
@@ -154,7 +162,7 @@ def _below(told: Page, name: str, *, bound: float) -> float | None:
     counts: dict[float, float] = {}
     for series in told.get(f"{name}_bucket", ()):
         edge = _number(series.labels.get("le", ""))
-        if edge is not None and edge <= bound:
+        if edge is not None and edge <= bound and _plausible(series.value):
             counts[edge] = counts.get(edge, 0.0) + series.value
     edges = [0.0, *sorted(counts)]
     cumulated = [0.0, *(counts[edge] for edge in edges[1:])]

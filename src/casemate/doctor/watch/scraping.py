@@ -16,6 +16,7 @@ from casemate.errors import UsageError
 ANSWER_S: Final = 5.0
 """A server that is busy with tokens answers late; one that takes longer has told nothing for this sample."""
 _CONNECT_S: Final = 3.0
+_KEY: Final = "it wants a key: set CASEMATE_ENGINE_URL to this address and CASEMATE_ENGINE_API_KEY to its key"
 _REMEDY: Final = "give an address such as http://127.0.0.1:8000"
 
 
@@ -80,7 +81,7 @@ class Scraper:
         except (aiohttp.ClientError, OSError) as error:
             return "strange", None, f"the answer broke off: {type(error).__name__}"
         if status != 200:
-            return "strange", None, f"it answered {status}"
+            return "strange", None, f"it answered {status}" + (f": {_KEY}" if status in (401, 403) else "")
         return _read(text)
 
     async def _get(self) -> tuple[int, bytes]:
