@@ -9,11 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from casemate import settings
 from casemate.checkpoint import gguf, safetensors
-from casemate.cli import reading_logs, watching
+from casemate.cli import hosts, reading_logs, watching
 from casemate.cli.output import Form, Json, TextOrJson, is_json, print_json, width
-from casemate.doctor import codec, engines, probe, recorded, sheet, surroundings
+from casemate.doctor import codec, engines, recorded, sheet
 from casemate.doctor.advice import Advice, Install, advise
 from casemate.doctor.checks.check import Check
 from casemate.doctor.checks.model import Model
@@ -24,7 +23,6 @@ from casemate.report import text
 from casemate.report.visible import visible
 
 _EXIT = {"ok": 0, "warn": 0, "fail": 1, "unknown": 2}
-_MOST_BYTES = 64 << 20
 
 doctor = typer.Typer(help="Examine this machine and say what to do.", add_completion=False, rich_markup_mode=None)
 doctor.command()(watching.watch)
@@ -105,20 +103,8 @@ def _machine(recording: Path | None, file: Path | None, *, model: Path | None) -
             )
         return recorded.recorded(recording), ()
     if file is not None:
-        return codec.parse(_read(file), where=str(file))
-    variables = settings.of_environment(surroundings.VARIABLES)
-    return probe.examine(settings.load().root, model_folder=model, variables=variables), ()
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"cannot be read: {error.strerror}", where=str(path)) from error
-    if len(data) > _MOST_BYTES:
-        raise UsageError("too large for a machine's recording", where=str(path))
-    return data
+        return hosts.told(file)
+    return hosts.this_host(model), ()
 
 
 def _model(path: Path | None) -> Model | None:

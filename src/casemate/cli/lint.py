@@ -9,8 +9,8 @@ import typer
 
 from casemate.checkpoint import reading as model
 from casemate.checkpoint.facts import Checkpoint
+from casemate.cli import hosts
 from casemate.cli.output import Form, Json, TextOrJson, is_json, print_json, width
-from casemate.doctor import codec
 from casemate.doctor.machine import Machine
 from casemate.engine.flags.advice import advice
 from casemate.engine.flags.choosing import Asked, chosen
@@ -105,7 +105,7 @@ def _text(path: Path, most: int = _MOST_BYTES) -> str:
 
 
 def _machine(path: Path | None) -> Machine | None:
-    return codec.parse(_text(path), where=str(path))[0] if path else None
+    return hosts.told(path)[0] if path else None
 
 
 def _checkpoint(path: Path | None) -> Checkpoint | None:

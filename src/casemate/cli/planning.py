@@ -10,7 +10,7 @@ from pathlib import Path
 from casemate import settings
 from casemate.checkpoint import reading
 from casemate.checkpoint.facts import Checkpoint, Gguf
-from casemate.doctor import codec, probe, surroundings
+from casemate.cli import hosts
 from casemate.doctor.machine import Machine
 from casemate.engine.flags.advice import advice
 from casemate.engine.flags.choosing import Asked, chosen
@@ -23,7 +23,6 @@ from casemate.plan.recipe.judging import Ground, judge
 from casemate.plan.recipe.launch import Launch
 from casemate.plan.recipe.shell import Word
 
-_MOST_BYTES = 64 << 20
 _VERSION = re.compile(r"v?(\d{1,4}(?:\.\d{1,4}){1,3})\S{0,24}", re.ASCII)
 _CACHE = ("HF_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME", "HOME")
 
@@ -51,11 +50,10 @@ def machine_of(file: Path | None, gpus: str, *, model: str) -> tuple[Machine, tu
     if file is not None and gpus:
         raise UsageError("--machine and --gpus exclude each other", remedy="give one of them")
     if file is not None:
-        return codec.parse(_read(file), where=str(file))
+        return hosts.told(file)
     if gpus:
         return catalogue.machine_of(gpus, chips()), ()
-    variables = settings.of_environment(surroundings.VARIABLES)
-    return probe.examine(settings.load().root, model_folder=Path(model), variables=variables), ()
+    return hosts.this_host(Path(model)), ()
 
 
 def model_of(model: str) -> Checkpoint | Gguf:
@@ -101,15 +99,3 @@ def remarks(words: tuple[str, ...], variables: tuple[tuple[str, str], ...], *, g
 def ground_of(release: Release, checkpoint: Checkpoint, *, machine: Machine) -> Ground:
     """What the linter judges a plan's command by."""
     return Ground(release.table, recorded(), advice(), checkpoint, machine)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"cannot be read: {why}", where=str(path), remedy="name what `doctor --json` wrote") from error
-    if len(data) > _MOST_BYTES:
-        raise UsageError("too large for a machine's recording", where=str(path))
-    return data

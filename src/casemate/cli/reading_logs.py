@@ -209,10 +209,6 @@ def _facts(log: EngineLog) -> Iterator[tuple[str, str]]:
         yield "generation, best", f"{best.generation_tokens_per_s} tokens/s with {best.running} running"
 
 
-def _by_process(held: tuple[tuple[str, float], ...]) -> str:
-    return ", ".join(f"{gib} GiB ({name})" if name else f"{gib} GiB" for name, gib in held)
-
-
 def _profiled(read: profiles.Profile, path: str, *, json: bool) -> int:
     if json:
         value = {"profile": path, "costliest": read.costliest, "advice": read.advice, **asdict(read)}

@@ -21,7 +21,6 @@ from casemate.plan.layout import Seats
 from casemate.plan.memory import Budget, budget
 from casemate.plan.pages import is_packed
 
-MOST_UTILIZATION = 0.95
 LEAST_CONTEXT = 2048
 """Tokens; a plan that chooses the context itself does not go below."""
 GOOD_CONTEXT = 32768

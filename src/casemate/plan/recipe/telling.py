@@ -15,7 +15,6 @@ from casemate.plan.recipe.problem import Problem
 
 _VERDICT = 14
 _MOST_WORD = 200
-_FINE = "fine"
 
 
 def lines(report: Report, width: int = 100) -> Iterator[str]:
