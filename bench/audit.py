@@ -14,11 +14,11 @@ import time
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from casemate.agents.audit.material import decode, walk
+from casemate.agents.audit.facts.syntax import parse
+from casemate.agents.audit.flow.statements import summarize
+from casemate.agents.audit.reading.material import decode, walk
 from casemate.agents.audit.rules import RULES
 from casemate.agents.audit.scan import scan, scan_snippet
-from casemate.agents.audit.statements import summarize
-from casemate.agents.audit.syntax import parse
 from casemate.finding import Unread
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.agents.audit.secrets import find, masked
+from casemate.agents.audit.checks.secrets import find
+from casemate.agents.audit.facts.masking import masked
 
 
 def _found(code: str) -> list[str]:

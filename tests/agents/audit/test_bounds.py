@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from casemate.agents.audit.link import Reached, link
+from casemate.agents.audit.facts.summary import Call, Function, Hit, Module
+from casemate.agents.audit.facts.values import Parameter, Source, Taints
+from casemate.agents.audit.linking.link import Reached, link
 from casemate.agents.audit.scan import linked, scan, scan_snippet
-from casemate.agents.audit.summary import Call, Function, Hit, Module
-from casemate.agents.audit.values import Parameter, Source, Taints
 from casemate.finding import FlowStep, Location, Unread
 
 _HERE = Location("a.py", 1, 1, 1, 2)

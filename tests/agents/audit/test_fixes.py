@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from agents.material import findings_of
-from casemate.agents.audit.edits import Region
-from casemate.agents.audit.fixes import accepts, mend_file
+from casemate.agents.audit.facts.syntax import parse
+from casemate.agents.audit.mending.edits import Region
+from casemate.agents.audit.mending.fixes import accepts, mend_file
 from casemate.agents.audit.rules import RULES, Rule
 from casemate.agents.audit.scan import scan
-from casemate.agents.audit.syntax import parse
 from casemate.finding import Location
 from casemate.process import Limits
 

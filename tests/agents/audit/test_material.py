@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casemate.agents.audit.material import decode, walk
+from casemate.agents.audit.reading.material import decode, walk
 from casemate.agents.audit.scan import scan
 from casemate.errors import UsageError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from casemate.agents.audit.patterns import can_explode, harmless_kinds
+from casemate.agents.audit.checks.patterns import can_explode, harmless_kinds
 
 
 @pytest.mark.parametrize(

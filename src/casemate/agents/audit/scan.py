@@ -16,14 +16,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from casemate.agents.audit import fixes
-from casemate.agents.audit.link import Reached, link
-from casemate.agents.audit.material import Material, walk
-from casemate.agents.audit.reading import UNREADABLE, reason, summaries
+from casemate.agents.audit.facts.summary import Module
+from casemate.agents.audit.facts.syntax import parse
+from casemate.agents.audit.flow.statements import summarize
+from casemate.agents.audit.linking.link import Reached, link
+from casemate.agents.audit.mending import fixes
+from casemate.agents.audit.reading.files import UNREADABLE, reason, summaries
+from casemate.agents.audit.reading.material import Material, walk
 from casemate.agents.audit.rules import RULES
-from casemate.agents.audit.statements import summarize
-from casemate.agents.audit.summary import Module
-from casemate.agents.audit.syntax import parse
 from casemate.finding import Confidence, Finding, Ledger, Unread, fingerprint, order
 from casemate.knowledge.curated.tables import clauses, technique
 from casemate.process import Broken, Limits, each

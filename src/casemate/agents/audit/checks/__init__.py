@@ -1,0 +1,1 @@
+"""Places that are weak by themselves or by what they compare."""

@@ -1,0 +1,1 @@
+"""What the analysis of one file works on: values, places, scopes, notes and their summary."""

@@ -1,0 +1,1 @@
+"""The walk over one file: statements, expressions, calls, guards."""

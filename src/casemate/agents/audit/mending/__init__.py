@@ -1,0 +1,1 @@
+"""Corrected code, offered where it parses, keeps the sink and scans clean."""

@@ -1,0 +1,1 @@
+"""Where untrusted data does harm, family by family."""
