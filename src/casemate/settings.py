@@ -68,6 +68,11 @@ class Settings(BaseSettings):
         return self.root / "runs"
 
     @property
+    def audits(self) -> Path:
+        """What audits leave for the next audit of the same place: summaries of the code, secrets masked."""
+        return self.root / "audits"
+
+    @property
     def state(self) -> Path:
         """Where the running platform leaves its address for the other commands."""
         return self.root / "platform.json"

@@ -66,7 +66,7 @@ def test_a_file_that_cannot_be_read_as_python_makes_it_incomplete_whatever_was_f
 def test_a_tree_of_which_nothing_could_be_analysed_is_not_clean(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "app.js").write_text("document.body.innerHTML = location.hash\n")
+    (tmp_path / "app.c").write_text("int main(void) { return 0; }\n")
     assert _run(str(tmp_path)) == 2
     assert "Nothing was analysed" in capsys.readouterr().out
 

@@ -13,7 +13,23 @@ from casemate.agents import dossier
 from casemate.agents.phrases import Language
 from casemate.report import html, markdown, text
 from casemate.report.columns import cells, wrapped
-from casemate.report.document import Code, Document, Figure, Figures, Links, Paragraph, Quote, Section, Table, Verdict
+from casemate.report.document import (
+    Change,
+    Code,
+    Document,
+    Figure,
+    Figures,
+    Fold,
+    Links,
+    Mark,
+    Paragraph,
+    Quote,
+    Section,
+    Step,
+    Steps,
+    Table,
+    Verdict,
+)
 from report.sample_audit import CLEAN, PARTIAL
 
 RENDERERS: dict[str, Callable[[Document], str]] = {
@@ -34,10 +50,16 @@ def _everywhere(foreign: str) -> Document:
         Figures((Figure(foreign, foreign),)),
         Table((foreign, "b"), ((foreign, "c"),)),
         Code(foreign, foreign, foreign),
+        Code(foreign, foreign, foreign, 7, Mark(7, 7, 3, 9)),
+        Change(foreign, foreign + "x", foreign),
+        Steps((Step(foreign, foreign, foreign, foreign), Step("", foreign)), foreign),
+        Fold(foreign, (Paragraph(foreign), Code(foreign))),
         Quote(foreign, foreign),
         Links(foreign, (foreign,)),
     )
-    return Document(foreign, (Section(foreign, blocks, (Section(foreign, blocks),)),), blocks, foreign)
+    inner = Section(foreign, blocks, anchor=foreign, kind=foreign)
+    outer = Section(foreign, blocks, (inner,), foreign, filters=(("", foreign), (foreign, foreign)))
+    return Document(foreign, (outer,), blocks, foreign, foreign)
 
 
 @pytest.mark.parametrize("renderer", RENDERERS)

@@ -19,10 +19,14 @@ def test_a_finding_has_exactly_the_promised_fields() -> None:
             "explanation",
             "fix",
             "message",
+            "scope",
+            "known",
+            "patch",
+            "cell",
         ),
     ]
     assert first["severity"] == "high"
-    assert first["flow"][0] == {"path": "src/a b#1.py", "line": 9, "column": 15, "note": "request argument"}
+    assert first["flow"][0] == {"path": "src/a b#1.py", "line": 9, "column": 15, "note": "request argument", "text": ""}
     assert first["clauses"][0] == {
         "framework": "GDPR",
         "id": "Art. 32(1)(b)",
@@ -34,7 +38,9 @@ def test_an_empty_audit_is_a_whole_value() -> None:
     assert to_json(EMPTY) == {
         "schema_version": 1,
         "findings": [],
-        "ledger": {"analysed": 0, "skipped": [], "failed": []},
+        "ledger": {"analysed": 0, "skipped": [], "failed": [], "searched": 0, "remarks": [], "limited": ""},
+        "suppressions": {"count": 0, "honoured": False},
+        "baseline": None,
         "model": {"name": "", "note": ""},
     }
 
@@ -44,6 +50,9 @@ def test_the_ledger_tells_what_was_not_read_and_why() -> None:
         "analysed": 7,
         "skipped": [{"path": "static/app.min.js", "reason": "minified"}],
         "failed": [{"path": "src/latin\udce9.py", "reason": "not UTF-8"}],
+        "searched": 0,
+        "remarks": [],
+        "limited": "",
     }
 
 

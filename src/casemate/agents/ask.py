@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Literal, Protocol
 
 from casemate.agents import gates, sources
-from casemate.agents.audit.explain import Unexplained, explain
+from casemate.agents.audit.explain import Terms, Unexplained, explain
 from casemate.agents.audit.wording import wording
 from casemate.agents.loop import Accepted, Complaint, NoAnswer, Reading, Said, converse
 from casemate.agents.phrases import PHRASES, Language, Phrases, language_of
@@ -116,7 +116,7 @@ async def _about_code(pasted: Pasted, blank: Answer, *, model: ChatModel | None,
         return replace(blank, text=text, model=ModelNote("", blank.model.note))
     missing: list[Unexplained] = []
     if model is not None:
-        worst = explain(findings[:_EXPLAINED], model, language=blank.language, gate=tools.gate, missed=missing.append)
+        worst = explain(findings[:_EXPLAINED], model, terms=Terms(blank.language, tools.gate), missed=missing.append)
         findings = (*[finding async for finding in worst], *findings[_EXPLAINED:])
     text = "\n\n".join(dict.fromkeys(finding.explanation for finding in findings if finding.explanation))
     parts = (*blank.parts, *(part for finding in findings for part in _parts(finding, blank.language)))

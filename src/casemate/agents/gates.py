@@ -16,9 +16,10 @@ from casemate.knowledge.gate import mentions
 _SENTENCE = re.compile(r"(?:`[^`]*`|[^`.!?。！？\n]|[.!?](?=\S)|`)+(?:[.!?。！？]+|(?=\n)|$)|[.!?。！？]+")
 _QUOTED = re.compile(r"`([^`]*)`")
 _ACQUITTAL = re.compile(
-    r"""\b(?:not\ (?:a\ )?(?:real\ )?vulnerab\w* | no\ (?:security\ )?(?:risk|issue|vulnerab\w*|problem)s?\b
+    r"""\b(?:not\ (?:a\ )?(?:real\ )?vulnerab\w*
+    | no\ (?:security\ )?(?:risk|issue|vulnerab\w*|problem|finding|weakness(?:e)?|flaw)s?\b
     | (?:code|function|query|line|snippet)\ is\ (?:already\ )?(?:safe|secure) | false\ positive | harmless)
-    | (?:没有|不存在|不构成|无)(?:任何)?(?:安全)?(?:漏洞|风险|问题) | 误报
+    | (?:没有|不存在|不构成|无)(?:任何)?(?:安全)?(?:漏洞|风险|问题|发现|缺陷|弱点) | 误报
     | (?:代码|函数|查询|写法)[^，。]{0,12}(?:是|已经)安全""",
     re.IGNORECASE | re.VERBOSE,
 )

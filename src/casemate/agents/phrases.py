@@ -10,6 +10,9 @@ from casemate.finding import Confidence, Severity
 
 Language = Literal["en", "zh"]
 
+TAGS: dict[Language, str] = {"en": "en", "zh": "zh-CN"}
+"""BCP 47 tags of the languages."""
+
 _HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 
 
@@ -25,6 +28,8 @@ class Phrases:
     severity: dict[Severity, str]
     confidence: dict[Confidence, str]
     colon: str
+    comma: str
+    semicolon: str
     kind: str
     severity_title: str
     confidence_title: str
@@ -57,32 +62,10 @@ class Phrases:
     source: str
     identifier: str
     count: str
-    report_title: str
     answer_title: str
-    summary: str
     findings: str
-    total: str
-    analysed: str
-    skipped: str
-    failed: str
-    file: str
-    reason: str
-    not_looked_at: str
-    everything_looked_at: str
-    clauses_touched: str
-    clauses_note: str
-    framework: str
-    clause: str
     title: str
     model: str
-    incomplete: str
-    incomplete_clean: str
-    clean: str
-    nothing_analysed: str
-    found: str
-    suppressed: str
-    suppressed_count: str
-    step: str
 
 
 ENGLISH = Phrases(
@@ -95,6 +78,8 @@ ENGLISH = Phrases(
     },
     confidence={Confidence.HIGH: "high", Confidence.MEDIUM: "medium", Confidence.LOW: "low"},
     colon=": ",
+    comma=", ",
+    semicolon="; ",
     kind="Kind of weakness",
     severity_title="Severity",
     confidence_title="Confidence",
@@ -128,33 +113,10 @@ ENGLISH = Phrases(
     source="Source",
     identifier="Identifier",
     count="Count",
-    report_title="Code audit: {root}",
     answer_title="Answer",
-    summary="Summary",
     findings="Findings",
-    total="total",
-    analysed="Files analysed",
-    skipped="Files skipped",
-    failed="Files failed",
-    file="File",
-    reason="Reason",
-    not_looked_at="What was not looked at",
-    everything_looked_at="Every file was analysed.",
-    clauses_touched="Clauses touched",
-    clauses_note="A finding touches a clause; nothing here says that anything complies with one.",
-    framework="Framework",
-    clause="Clause",
     title="Title",
     model="Model",
-    incomplete="Incomplete: {failed} of {files} files could not be analysed; {found} findings in the rest.",
-    incomplete_clean="Incomplete: {failed} of {files} files could not be analysed; no findings in the rest, "
-    "which is not a clean result.",
-    clean="Clean: no findings in {analysed} analysed files.",
-    nothing_analysed="Nothing was analysed, so nothing can be said.",
-    found="{found} findings in {analysed} analysed files.",
-    suppressed="The source carries a suppression mark for this finding.",
-    suppressed_count="Marked as suppressed in the source",
-    step="Step",
 )
 
 CHINESE = Phrases(
@@ -167,6 +129,8 @@ CHINESE = Phrases(
     },
     confidence={Confidence.HIGH: "高", Confidence.MEDIUM: "中", Confidence.LOW: "低"},
     colon="：",
+    comma="，",
+    semicolon="；",
     kind="弱点类型",
     severity_title="严重程度",
     confidence_title="置信度",
@@ -199,32 +163,10 @@ CHINESE = Phrases(
     source="出处",
     identifier="编号",
     count="数量",
-    report_title="代码审计：{root}",
     answer_title="回答",
-    summary="概要",
     findings="发现",
-    total="合计",
-    analysed="已分析文件",
-    skipped="跳过的文件",
-    failed="失败的文件",
-    file="文件",
-    reason="原因",
-    not_looked_at="未检查的内容",
-    everything_looked_at="所有文件均已分析。",
-    clauses_touched="涉及条款",
-    clauses_note="这里只说明发现涉及哪些条款，不代表符合任何条款。",
-    framework="框架",
-    clause="条款",
     title="标题",
     model="模型",
-    incomplete="不完整：{files} 个文件中有 {failed} 个未能分析；其余文件中有 {found} 个发现。",
-    incomplete_clean="不完整：{files} 个文件中有 {failed} 个未能分析；其余文件中没有发现，但这不等于没有问题。",
-    clean="已分析 {analysed} 个文件，没有发现问题。",
-    nothing_analysed="没有分析任何文件，因此无法下结论。",
-    found="在 {analysed} 个已分析的文件中有 {found} 个发现。",
-    suppressed="源代码中带有对该发现的抑制标记。",
-    suppressed_count="源代码中标记为抑制的",
-    step="步骤",
 )
 
 PHRASES: dict[Language, Phrases] = {"en": ENGLISH, "zh": CHINESE}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import typer
 
-from casemate.agents.audit.explain import Unexplained, explain
+from casemate.agents.audit.explain import Forgetful, Memory, Terms, Unexplained, explain
 from casemate.agents.phrases import Language
 from casemate.cli import output
 from casemate.cli.choosing import RULES_ONLY
@@ -29,13 +29,23 @@ class Told(Protocol):
         ...
 
 
-def explained(config: Settings, result: AuditResult, *, language: Language, limit: int, told: Told) -> AuditResult:
-    """The same findings, the worst `limit` with the model's words where they passed the gates.
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """How many findings to explain, in which language, who is told, and who remembers."""
+
+    limit: int
+    language: Language
+    told: Told
+    memory: Memory = field(default_factory=Forgetful)
+
+
+def explained(config: Settings, result: AuditResult, *, wish: Wish) -> AuditResult:
+    """The same findings, the worst of those reported with the model's words where they passed the gates.
 
     The result's note counts what stayed unexplained. A model that cannot be had or breaks takes no finding with it.
     """
     try:
-        return asyncio.run(_explained(config, result, language=language, limit=limit, told=told))
+        return asyncio.run(_explained(config, result, wish=wish))
     except EngineError as error:
         note = ModelNote("", f"{RULES_ONLY}; {error}")
         typer.echo(visible(note.note), err=True)
@@ -53,9 +63,7 @@ def counted(place: str, said: str, *, speaker: str) -> None:
     typer.echo(f"{place}: {speaker} has spoken", err=True)
 
 
-async def _explained(
-    config: Settings, result: AuditResult, *, language: Language, limit: int, told: Told
-) -> AuditResult:
+async def _explained(config: Settings, result: AuditResult, *, wish: Wish) -> AuditResult:
     gate = open_library(config).repair
     missing: dict[str, str] = {}
 
@@ -66,14 +74,16 @@ async def _explained(
         if speaker.model is None:
             typer.echo(visible(speaker.note.note), err=True)
             return replace(result, model=speaker.note)
-        worst, rest, done = result.findings[:limit], result.findings[limit:], []
-        async for finding in explain(worst, speaker.model, language=language, gate=gate, missed=missed):
+        worst, done = result.open[: wish.limit], {}
+        terms = Terms(wish.language, gate, wish.memory, speaker.note.name)
+        async for finding in explain(worst, speaker.model, terms=terms, missed=missed):
             said = finding.explanation or f"(no explanation: {missing[finding.fingerprint]})"
-            told(_place(finding), visible(said), speaker=speaker.note.name)
-            done.append(finding)
-    note = _noted(speaker.note, missing, asked=len(worst), rest=len(rest))
+            wish.told(_place(finding), visible(said), speaker=speaker.note.name)
+            done[finding.fingerprint] = finding
+    note = _noted(speaker.note, missing, asked=len(worst), rest=len(result.open) - len(worst))
     typer.echo(note.note, err=True)
-    return replace(result, findings=(*done, *rest), model=note)
+    findings = tuple(done.get(finding.fingerprint, finding) for finding in result.findings)
+    return replace(result, findings=findings, model=note)
 
 
 def _place(finding: Finding) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from casemate.report.visible import visible
@@ -55,12 +55,57 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """What is pointed at in numbered code: lines as they are numbered, columns from 1, the end exclusive.
+
+    Without columns (0) whole lines are meant.
+    """
+
+    line: int
+    end_line: int
+    column: int = 0
+    end_column: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Code:
-    """Verbatim text. `caption` names it (empty: none); `language` is a hint for readers (`python`)."""
+    """Verbatim text. `caption` names it (empty: none); `language` is a hint for readers (`python`).
+
+    `first` is the number of its first line (0: the lines are not numbered), `mark` what is pointed at.
+    """
 
     text: str
     caption: str = ""
     language: str = ""
+    first: int = 0
+    mark: Mark | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Code before and after; shown line by line as taken away and added."""
+
+    before: str
+    after: str
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One of several things in order: where, what, the code there (empty: none), and the section that tells more."""
+
+    place: str
+    note: str
+    code: str = ""
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Numbered steps."""
+
+    steps: tuple[Step, ...]
+    caption: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,26 +124,45 @@ class Links:
     addresses: tuple[str, ...]
 
 
-Block = Paragraph | Verdict | Figures | Table | Code | Quote | Links
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """What most readers pass over: a page shows the title until it is opened, elsewhere it stands in full."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+
+Block = Paragraph | Verdict | Figures | Table | Code | Change | Steps | Quote | Links | Fold
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A titled part; `sections` are its sub-sections (one level)."""
+    """A titled part; `sections` are its sub-sections (one level).
+
+    `anchor` is a name to lead to. `kind` sorts sub-sections, and `filters` are the kinds that a page offers to show
+    alone, each with its label; the first, of the empty kind, shows all.
+    """
 
     title: str
     blocks: tuple[Block, ...] = ()
     sections: tuple[Section, ...] = ()
+    anchor: str = ""
+    kind: str = ""
+    filters: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A whole report; `language` is its BCP 47 tag, `lead` what stands before the first section."""
+    """A whole report; `language` is its BCP 47 tag, `lead` what stands before the first section.
+
+    `contents` is the title of the list of sections with an anchor (empty: a page has none).
+    """
 
     title: str
     sections: tuple[Section, ...] = ()
     lead: tuple[Block, ...] = ()
     language: str = "en"
+    contents: str = ""
 
 
 T = TypeVar("T")
@@ -138,4 +202,6 @@ def _shown(value: Any) -> Any:
         return visible(value)
     if isinstance(value, tuple):
         return tuple(_shown(item) for item in value)
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
     return replace(value, **{field.name: _shown(getattr(value, field.name)) for field in fields(value)})

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from casemate.report import document as d
 from casemate.report.style import CSS
+from casemate.report.verbatim import difference, listing
 
 
 def policy() -> str:
@@ -29,6 +30,7 @@ def render(document: d.Document) -> str:
         # The style is ours, and escaping it would change the bytes that the policy hashes.
         style=Markup(CSS),  # noqa: S704 - our own constant
         lead=_blocks(document.lead),
+        contents=_contents(document),
         sections=_lines(_section(section) for section in document.sections),
     )
 
@@ -47,20 +49,44 @@ _PAGE = Markup("""<!doctype html>
 <main>
 <h1>{title}</h1>
 {lead}
-{sections}
+{contents}{sections}
 </main>
 </body>
 </html>
 """)
+_FILTER = Markup('<input type="radio" name="only" id="only-{0}"{1}><label for="only-{0}">{2}</label>')
+_CHECKED = Markup(" checked")
+
+
+def _contents(document: d.Document) -> Markup:
+    reachable = [section for section in document.sections if section.anchor]
+    if not document.contents or not reachable:
+        return Markup()
+    entries = _lines(
+        Markup('<li><a href="#{}">{}</a></li>').format(section.anchor, d.one_line(section.title))
+        for section in reachable
+    )
+    return Markup('<nav aria-label="{0}"><strong>{0}</strong>\n<ul>\n{1}\n</ul></nav>\n').format(
+        document.contents, entries
+    )
 
 
 def _section(section: d.Section) -> Markup:
-    inner = _lines(
-        Markup("<article>\n<h3>{}</h3>\n{}\n</article>").format(d.one_line(part.title), _blocks(part.blocks))
-        for part in section.sections
+    page = Markup("<section{}>\n<h2>{}</h2>\n{}\n{}{}\n</section>")
+    filters = _joined(
+        _FILTER.format(kind or "all", _CHECKED if not kind else "", label) for kind, label in section.filters
     )
-    page = Markup("<section>\n<h2>{}</h2>\n{}\n{}\n</section>")
-    return page.format(d.one_line(section.title), _blocks(section.blocks), inner)
+    inner = _lines(_article(part) for part in section.sections)
+    return page.format(_named(section), d.one_line(section.title), _blocks(section.blocks), filters, inner)
+
+
+def _article(part: d.Section) -> Markup:
+    page = Markup('<article class="{}"{}>\n<h3>{}</h3>\n{}\n</article>')
+    return page.format(part.kind, _named(part), d.one_line(part.title), _blocks(part.blocks))
+
+
+def _named(section: d.Section) -> Markup:
+    return Markup(' id="{}"').format(section.anchor) if section.anchor else Markup()
 
 
 def _blocks(blocks: tuple[d.Block, ...]) -> Markup:
@@ -78,16 +104,30 @@ def _block(block: d.Block) -> Markup:
             page = Markup("<dl>\n{}\n</dl>").format(pairs)
         case d.Table(header=header, rows=rows):
             page = _table(header, rows)
-        case d.Code(text=text, caption=caption):
-            page = Markup("<figure>{}<pre><code>{}</code></pre></figure>").format(_caption(caption), text)
+        case d.Code(caption=caption) | d.Change(caption=caption):
+            code = listing(block) if isinstance(block, d.Code) else difference(block)
+            page = Markup("<figure>{}<pre><code>{}</code></pre></figure>").format(_caption(caption), code)
+        case d.Steps(steps=steps, caption=caption):
+            items = _lines(Markup("<li>{}</li>").format(_step(step)) for step in steps)
+            page = Markup('<figure>{}<ol class="steps">\n{}\n</ol></figure>').format(_caption(caption), items)
         case d.Quote(speaker=speaker, text=text):
             page = Markup("<blockquote><cite>{}</cite>{}</blockquote>").format(speaker, _prose(text))
         case d.Links(label=label, addresses=addresses):
             items = _lines(Markup("<li>{}</li>").format(_address(address)) for address in addresses)
             page = Markup("<figure>{}<ul>\n{}\n</ul></figure>").format(_caption(label), items)
+        case d.Fold(title=title, blocks=blocks):
+            page = Markup("<details><summary>{}</summary>\n{}\n</details>").format(title, _blocks(blocks))
         case _:
             assert_never(block)
     return page
+
+
+def _step(step: d.Step) -> Markup:
+    place = Markup('<span class="place">{}</span>').format(step.place) if step.place else Markup()
+    if step.target:
+        place = Markup('<a href="#{}">{}</a>').format(step.target, place)
+    code = Markup("<pre><code>{}</code></pre>").format(step.code) if step.code else Markup()
+    return Markup("{} {}{}").format(place, _inline(step.note), code)
 
 
 def _table(header: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Markup:

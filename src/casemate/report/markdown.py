@@ -6,6 +6,7 @@ import re
 from typing import assert_never
 
 from casemate.report import document as d
+from casemate.report.listing import lines_of
 
 _MARKS: dict[d.Tone, str] = {"good": "✅", "bad": "❌", "warn": "⚠️", "note": "ℹ️"}
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|~&#$!]|:(?=//)|(?<=\bwww)\.")
@@ -40,8 +41,12 @@ def _block(block: d.Block) -> str:
             part = "\n".join(f"- **{_line(f.label)}:** {_inline(f.value)}" for f in figures)
         case d.Table(header=header, rows=rows):
             part = "\n".join((_row(header), "|" + " --- |" * len(header), *(_row(row) for row in rows)))
-        case d.Code(text=text, caption=caption, language=language):
-            part = _caption(caption) + _fenced(text, language)
+        case d.Code(caption=caption) | d.Change(caption=caption):
+            part = _caption(caption) + _fenced("\n".join(lines_of(block)), _language(block))
+        case d.Steps(steps=steps, caption=caption):
+            part = _caption(caption) + "\n".join(_step(number, step) for number, step in enumerate(steps, start=1))
+        case d.Fold(title=title, blocks=blocks):
+            part = "\n\n".join((f"**{_line(title)}**", *_blocks(blocks)))
         case d.Quote(speaker=speaker, text=text):
             lines = f"**{_line(speaker)}**\n\n{_prose(text)}".split("\n")
             part = "\n".join(f"> {line}".rstrip() for line in lines)
@@ -52,12 +57,31 @@ def _block(block: d.Block) -> str:
     return part
 
 
+def _step(number: int, step: d.Step) -> str:
+    place = _verbatim(step.place) if step.place else ""
+    told = ": ".join(filter(None, (place, _inline(step.note))))
+    return f"{number}. {told}" + (f"\n   {_verbatim(step.code)}" if step.code else "")
+
+
+def _verbatim(text: str) -> str:
+    """A code span that no backtick of the text can end."""
+    text = d.one_line(text)
+    fence = "`" * (1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
+    return f"{fence} {text} {fence}" if "`" in text else f"{fence}{text}{fence}"
+
+
 def _caption(caption: str) -> str:
     return f"**{_line(caption)}**\n\n" if caption else ""
 
 
 def _row(row: tuple[str, ...]) -> str:
     return "| " + " | ".join(_inline(cell) for cell in row) + " |"
+
+
+def _language(block: d.Code | d.Change) -> str:
+    if isinstance(block, d.Change):
+        return "diff"
+    return "" if block.first else block.language  # the gutter of numbered lines is of no language
 
 
 def _fenced(text: str, language: str) -> str:

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from casemate.report import document as d
 from casemate.report.columns import cells, padded, wrapped
+from casemate.report.listing import lines_of
 
 _MARKS: dict[d.Tone, str] = {"good": "✓", "bad": "✗", "warn": "!", "note": "·"}
 _GAP = "  "
@@ -53,8 +54,15 @@ def _block(block: d.Block, width: int) -> list[str]:
             lines = _figures(figures, width)
         case d.Table():
             lines = _table(block, width)
-        case d.Code(text=text, caption=caption):
-            lines = [*_caption(caption), *(f"    {line}" for line in text.split("\n"))]
+        case d.Code(caption=caption) | d.Change(caption=caption):
+            lines = [*_caption(caption), *(f"    {line}" for line in lines_of(block))]
+        case d.Steps(steps=steps, caption=caption):
+            lines = [
+                *_caption(caption),
+                *(line for at, step in enumerate(steps, 1) for line in _step(at, step, width=width)),
+            ]
+        case d.Fold(title=title, blocks=blocks):
+            lines = [*_caption(title), *_blocks(blocks, width)]
         case d.Quote(speaker=speaker, text=text):
             lines = [*_caption(speaker), *(f"  | {line}" for line in wrapped(text, width - 4))]
         case d.Links(label=label, addresses=addresses):
@@ -62,6 +70,12 @@ def _block(block: d.Block, width: int) -> list[str]:
         case _:
             assert_never(block)
     return lines
+
+
+def _step(number: int, step: d.Step, *, width: int) -> list[str]:
+    head = ": ".join(filter(None, (step.place, step.note)))
+    lines = _hanging(f"  {number}. ", d.one_line(head), width=width)
+    return [*lines, f"        {d.one_line(step.code)}"] if step.code else lines
 
 
 def _caption(caption: str) -> list[str]:

@@ -25,12 +25,17 @@ def visible(text: str) -> str:
     return "".join(_shown(character) for character in text.replace("\r\n", "\n"))
 
 
-def as_json(value: Any) -> str:
-    """A JSON text, indented, that is exact and yet safe to print: invisible characters stand as hexadecimal escapes."""
-    text = json.dumps(value, ensure_ascii=False, indent=2)
+def as_json(value: Any, *, compact: bool = False) -> str:
+    """A JSON text that is exact and yet safe to print: invisible characters stand as hexadecimal escapes.
+
+    Indented for readers; `compact`, which takes a tenth of the time, for files that only programs read.
+    """
+    text = json.dumps(value, ensure_ascii=False, **_COMPACT if compact else _INDENTED)
     return text if text.isascii() else _NOT_ASCII.sub(_escaped, text)
 
 
+_INDENTED: dict[str, Any] = {"indent": 2}
+_COMPACT: dict[str, Any] = {"separators": (",", ":")}
 _NOT_ASCII = re.compile(r"[^\x00-\x7e]")
 
 

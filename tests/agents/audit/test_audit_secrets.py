@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents.material import findings_of
 from casemate.agents.audit.checks.secrets import find
 from casemate.agents.audit.facts.masking import masked
 
@@ -27,6 +28,19 @@ def _found(code: str) -> list[str]:
         'if password == "letmein99": ...',
         'url = "postgresql://app:Zx81Spectrum@db/x"',
         'x = "ghp_" "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"',
+        'requests.get(url, auth=("bob", "q9X!vT7zLm2W"))',
+        'auth = HTTPBasicAuth("bob", "q9X!vT7zLm2W")',
+        'server.login("bob", "q9X!vT7zLm2W")',
+        'def connect(*, password="Winter2024!"): ...',
+        'user, password = "bob", "Winter2024!"',
+        'if (password := "Winter2024!"): ...',
+        'setattr(settings, "password", "Winter2024!")',
+        'match given:\n  case {"password": "Winter2024!"}: ...',
+        'password = b"Winter2024!".decode()',
+        'class Settings:\n  password: str = Field("Winter2024!")',
+        'if "Winter2024!" == password: ...',
+        'hmac.compare_digest(password.encode(), b"Winter2024!")',
+        'url = f"postgresql://app:Zx81Spectrum@{host}/x"',
         'headers = {"Authorization": "Bearer eyJhbGciOiJIUzI1.eyJzdWIiOiIxMjM0NTY3.dozjgNryP4J3jVmNHl0w5N"}',
     ],
 )
@@ -53,6 +67,13 @@ def test_a_secret_is_found_by_its_form_or_by_its_name(code: str) -> None:
         '"""An example: AKIA0123456789ABCDEF."""',
         'api_key = "api_key"',
         "password = None",
+        'requests.get(url, auth=("bob", password))',
+        'requests.get(url, auth=("user", "password"))',
+        'hmac.compare_digest(token, request.headers.get("X-Token", ""))',
+        'if "password" == field: ...',
+        'WS_KEY = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"',
+        'if token == "#bygroup": ...',
+        'if token == "end-of-line": ...',
     ],
 )
 def test_a_placeholder_a_name_or_a_lookup_is_no_secret(code: str) -> None:
@@ -72,3 +93,35 @@ def test_every_line_of_a_private_key_is_masked() -> None:
     key = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEA7\n" * 8 + "-----END RSA PRIVATE KEY-----"
     (secret,) = _found(f"KEY = {key!r}")
     assert "MIIEpAIBAAKCAQEA7" not in masked(key, [secret])
+
+
+_SECRET = "q9X!vT7zLm2Wd8K4"
+_SHOWING = (
+    'import requests\nrequests.get("https://a.example.org", auth=("bob", "{s}"), verify=False)',
+    'from Crypto.Cipher import AES\nAES.new(b"{s}", AES.MODE_ECB)',
+    'from cryptography.fernet import Fernet\nFernet(b"{s}")',
+    'from cryptography.fernet import Fernet\nkey = b"{s}"; f = Fernet(key)',
+    'import jwt\njwt.encode({{"a": 1}}, "{s}", algorithm="HS256")',
+    'import hmac\nhmac.new(b"{s}", body, "md5")',
+    'password = "q9X!vT7z" "Lm2Wd8K4"',
+    'password = "\\x719X!vT7zLm2Wd8K4"',
+    'import smtplib\nsmtplib.SMTP("mail.example.org").login("bob", "{s}")',
+    'import requests\nrequests.get("http://a.example.org", auth=requests.auth.HTTPBasicAuth("bob", "{s}"))',
+    'import os\nos.system("mysql -p{s} " + input())',
+    (
+        "import paramiko\nc = paramiko.SSHClient()\n"
+        'c.set_missing_host_key_policy(paramiko.AutoAddPolicy()); c.connect("h", 22, "r", "{s}")'
+    ),
+    'import hashlib\nhashlib.pbkdf2_hmac("sha256", b"{s}", b"salt", 10)',
+    'from itsdangerous import URLSafeSerializer\nURLSafeSerializer("{s}")',
+    'import pymysql\nc = pymysql.connect(host="h", password="{s}"); c.cursor().execute("select " + input())',
+    'import pymysql\nc = pymysql.connect(host="h", password="""{s}"""); c.cursor().execute("select " + input())',
+)
+
+
+@pytest.mark.parametrize("program", _SHOWING)
+def test_a_finding_beside_a_secret_shows_it_nowhere(program: str) -> None:
+    findings = findings_of(program.format(s=_SECRET))
+    assert findings
+    assert "9X!vT7z" not in repr(findings)
+    assert "Lm2Wd8K4" not in repr(findings)

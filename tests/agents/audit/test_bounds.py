@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from casemate.agents.audit.facts.summary import Call, Function, Hit, Module
-from casemate.agents.audit.facts.values import Parameter, Source, Taints
+from casemate.agents.audit.facts.values import Parameter, Source, Taints, Value
 from casemate.agents.audit.linking.link import Reached, link
 from casemate.agents.audit.scan import linked, scan, scan_snippet
 from casemate.finding import FlowStep, Location, Unread
@@ -31,10 +31,10 @@ def _handed_back(length: int, call: str = "f{0}(x)") -> str:
 
 def _module(length: int) -> Module:
     """The summary of `_handed_down`, without its text."""
-    functions = {f"a.f{n}": Function(f"a.f{n}", ("x",), {}) for n in range(length + 1)}
+    functions = {f"a.f{n}": Function(f"a.f{n}", ("x",)) for n in range(length + 1)}
     entered: Taints = {Source("input", "local", FlowStep(_HERE, "input")): frozenset()}
     passed: list[Taints] = [{Parameter(f"a.f{n}", "x"): frozenset()} for n in range(length)]
-    calls = {str(n): Call(f"a.f{n}", _HERE, {"0": taints}, {}) for n, taints in enumerate([entered, *passed])}
+    calls = {str(n): Call(f"a.f{n}", _HERE, {"0": Value(taints=taints)}) for n, taints in enumerate([entered, *passed])}
     hit = Hit(
         "command-injection", _HERE, "x", "x", kind="command", taints={Parameter(f"a.f{length}", "x"): frozenset()}
     )
@@ -88,3 +88,30 @@ def test_a_long_snippet_is_analysed_and_an_endless_one_is_unread_for_a_reason() 
     assert [finding.rule for finding in outcome] == ["command-injection"]
     refused = scan_snippet("x = " + "-" * 20_000 + "1\n")
     assert refused == Unread("snippet.py", "nested too deeply for the parser")
+
+
+def test_a_value_of_more_origins_than_are_kept_apart_is_unread_and_never_clean(tmp_path: Path) -> None:
+    parts = "".join(f"    text += parts.part{n}()\n" for n in range(400))
+    (tmp_path / "a.py").write_text(
+        "import os\nimport parts\nfrom flask import request\n"
+        f"def f():\n    text = ''\n{parts}    os.system(text + request.args['q'])\n"
+    )
+    result = scan(tmp_path)
+    assert result.findings == ()
+    assert [unread.reason for unread in result.ledger.failed] == [
+        "a value has too many origins, findings may be missing"
+    ]
+
+
+@pytest.mark.parametrize("depth", [2, 12])
+def test_modules_that_import_each_other_by_stars_and_aliases_are_linked(tmp_path: Path, depth: int) -> None:
+    for n in range(depth):
+        after = (n + 1) % depth
+        (tmp_path / f"m{n}.py").write_text(
+            f"from m{after} import *\nfrom m{after} import deep as m{after}deep\nimport m{after} as m{after}deep\n"
+        )
+    (tmp_path / "m0.py").write_text("from m1 import *\nimport os\ndef go(x): os.system(x)\n")
+    (tmp_path / "main.py").write_text("from m1 import *\nimport m1\ngo(input())\nm1.gone(input())\n")
+    result = scan(tmp_path)
+    assert [finding.rule for finding in result.findings] == ["command-injection"]
+    assert result.ledger.complete

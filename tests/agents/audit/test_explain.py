@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from casemate.agents.audit.explain import Unexplained, explain, request
+from casemate.agents.audit.explain import Terms, Unexplained, explain, request
 from casemate.agents.audit.rules import RULES
 from casemate.agents.phrases import Language
 from casemate.chat.scripted import Answer, ScriptedModel
@@ -37,7 +37,7 @@ def _all_right(text: str) -> tuple[str, tuple[Citation, ...]]:
 
 async def _explained(*answers: Answer, findings: tuple[Finding, ...] = (INJECTION,)) -> list[Finding]:
     model = ScriptedModel(answers)
-    return [finding async for finding in explain(findings, model, language="en", gate=_all_right)]
+    return [finding async for finding in explain(findings, model, terms=Terms("en", _all_right))]
 
 
 async def test_only_the_explanation_of_a_finding_changes() -> None:
@@ -59,7 +59,7 @@ async def test_text_passes_the_citation_gate() -> None:
     def gate(text: str) -> tuple[str, tuple[Citation, ...]]:
         return text.replace("CWE-90", "CWE-89"), ()
 
-    stream = explain((INJECTION,), ScriptedModel(["It is CWE-90."]), language="en", gate=gate)
+    stream = explain((INJECTION,), ScriptedModel(["It is CWE-90."]), terms=Terms("en", gate))
     assert [finding.explanation async for finding in stream] == ["It is CWE-89."]
 
 
@@ -67,7 +67,7 @@ async def test_one_broken_answer_leaves_the_others_explained_and_is_counted() ->
     missed: list[Unexplained] = []
     findings = tuple(replace(INJECTION, fingerprint=mark * 32) for mark in "abc")
     model = ScriptedModel(["First.", ModelError("the connection broke"), "Third."])
-    stream = explain(findings, model, language="en", gate=_all_right, missed=missed.append)
+    stream = explain(findings, model, terms=Terms("en", _all_right), missed=missed.append)
     assert [finding.explanation async for finding in stream] == ["First.", "", "Third."]
     assert missed == [Unexplained("b" * 32, "the connection broke")]
 

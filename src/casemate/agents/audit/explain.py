@@ -6,11 +6,14 @@ The model is given the facts (kind, flow, code, fix) and asked for three sentenc
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Protocol
 
 from casemate.agents import gates
+from casemate.agents.audit.notes import told
 from casemate.agents.audit.wording import wording
 from casemate.agents.loop import Accepted, Complaint, NoAnswer, Reading, Said, converse
 from casemate.agents.phrases import Language
@@ -20,7 +23,9 @@ from casemate.chat.wire import ChatRequest, Message
 from casemate.errors import ModelError
 from casemate.finding import Finding
 
-_OPTIONS = MappingProxyType({"max_tokens": 130, "temperature": 0, "stop": ("\n\n",)})
+_OPTIONS = MappingProxyType({"max_tokens": 130, "temperature": 0, "seed": 0, "stop": ("\n\n",)})
+_EDITION = 1
+"""Of prompts and gates together: a new one makes remembered explanations void."""
 _CODE_CHARACTERS = 400
 """Evidence and fix are cut here; with both at their longest a prompt stays below 350 tokens."""
 
@@ -78,6 +83,40 @@ class Unexplained:
     reason: str
 
 
+class Memory(Protocol):
+    """Keeps explanations between runs, by name. What it gives passes the same gates as what a model says."""
+
+    def recall(self, name: str) -> str:
+        """The text that was kept under a name; empty where there is none."""
+        ...
+
+    def keep(self, name: str, text: str) -> None:
+        """Keep a text under a name."""
+        ...
+
+
+class Forgetful:
+    """A memory that keeps nothing."""
+
+    def recall(self, name: str) -> str:
+        """Nothing."""
+        del name
+        return ""
+
+    def keep(self, name: str, text: str) -> None:
+        """Let go of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """In which language to explain, what the texts must pass, who remembers them and under which model's `name`."""
+
+    language: Language
+    gate: gates.Gate
+    memory: Memory = field(default_factory=Forgetful)
+    name: str = ""
+
+
 def _unwatched(_missing: Unexplained) -> None:
     """Nobody counts."""
 
@@ -86,8 +125,7 @@ async def explain(
     findings: Iterable[Finding],
     model: ChatModel,
     *,
-    language: Language,
-    gate: gates.Gate,
+    terms: Terms,
     missed: Callable[[Unexplained], None] = _unwatched,
 ) -> AsyncIterator[Finding]:
     """Every finding in its order, with `explanation` filled where the model gave one that passed the gates.
@@ -95,12 +133,11 @@ async def explain(
     Args:
         findings: what the rules found; secrets are already masked in their evidence.
         model: who explains; one finding's `ModelError` does not stop the others.
-        language: in which to explain.
-        gate: the citation gate.
+        terms: language, citation gate, memory; what is remembered of the same model is not asked for again.
         missed: is told of each finding that stays unexplained.
     """
     for finding in findings:
-        outcome = await _explained(finding, model, language=language, gate=gate)
+        outcome = await _explained(finding, model, terms=terms)
         if isinstance(outcome, Unexplained):
             missed(outcome)
             yield finding
@@ -110,41 +147,62 @@ async def explain(
 
 def request(finding: Finding, *, language: Language) -> ChatRequest:
     """The question about one finding: a fixed system text, then the code, fenced, and what is asked about it."""
+    material, question = _asked(finding, language)
+    messages = (
+        Message("system", _PROMPTS[language].system),
+        Message("user", f"{fence.fenced(material, fence.nonce())}\n{question}"),
+    )
+    return ChatRequest(messages=messages, options=_OPTIONS)
+
+
+def remembered_as(finding: Finding, *, language: Language, name: str) -> str:
+    """The name of a finding's explanation: a hash of everything that the answer of a model hangs on.
+
+    Args:
+        finding: its fingerprint, evidence, flow, fix and rule count.
+        language: of the explanation.
+        name: the model's.
+    """
+    asked = (str(_EDITION), name, finding.fingerprint, _PROMPTS[language].system, *_asked(finding, language))
+    parts = "\x00".join((*asked, repr(sorted(_OPTIONS.items()))))
+    return hashlib.sha256(parts.encode(errors="surrogatepass")).hexdigest()
+
+
+def _asked(finding: Finding, language: Language) -> tuple[str, str]:
+    """The material and the question."""
     prompt, words = _PROMPTS[language], wording(finding, language)
     pieces = (
-        (prompt.flow, "; ".join(step.note for step in finding.flow)),
+        (prompt.flow, "; ".join(told(step.note, language) for step in finding.flow)),
         (prompt.weak, finding.evidence),
         (prompt.fixed, finding.fix),
     )
     material = "\n".join(label.format(_short(text)) for label, text in pieces if text)
     known = prompt.known.format(" ".join(filter(None, (words.message, "" if finding.fix else words.guidance))))
     ask = prompt.ask.format(title=words.title, cwe=finding.cwe)
-    question = "\n".join((known, ask + (prompt.why_fixed if finding.fix else "") + prompt.form))
-    messages = (
-        Message("system", prompt.system),
-        Message("user", f"{fence.fenced(material, fence.nonce())}\n{question}"),
-    )
-    return ChatRequest(messages=messages, options=_OPTIONS)
+    return material, "\n".join((known, ask + (prompt.why_fixed if finding.fix else "") + prompt.form))
 
 
-async def _explained(finding: Finding, model: ChatModel, *, language: Language, gate: gates.Gate) -> str | Unexplained:
-    words = wording(finding, language)
+async def _explained(finding: Finding, model: ChatModel, *, terms: Terms) -> str | Unexplained:
+    words = wording(finding, terms.language)
     said = (words.title, words.message, words.guidance, *(step.note for step in finding.flow))
-    material = (finding.evidence, finding.fix, *said)
+    material = (finding.evidence, finding.fix, *said, *(told(step.note, terms.language) for step in finding.flow))
 
     def verify(text: str) -> str | Complaint:
         text = gates.unacquitted(gates.supported(text, material=material))
-        text, _ = gate(text)
+        text, _ = terms.gate(text)
         return text.strip() or Complaint("it quoted code that is not in the material or disputed the finding")
 
+    name = remembered_as(finding, language=terms.language, name=terms.name)
+    if (kept := terms.memory.recall(name)) and verify(kept) == kept:
+        return kept
+    asked = request(finding, language=terms.language)
     try:
-        outcome = await converse(
-            request(finding, language=language), model, reading=Reading(parse=_prose, verify=verify)
-        )
+        outcome = await converse(asked, model, reading=Reading(parse=_prose, verify=verify))
     except ModelError as error:
         return Unexplained(finding.fingerprint, str(error))
     match outcome:
         case Accepted(value=text):
+            terms.memory.keep(name, text)
             return text
         case NoAnswer(reason=reason):
             return Unexplained(finding.fingerprint, reason)

@@ -6,12 +6,18 @@ Pure. Forms are the issuers' own prefixes; the measure of randomness is Shannon'
 from __future__ import annotations
 
 import ast
+import functools
+import itertools
 import math
 import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from casemate.agents.audit.checks.naming import named_literals
+from casemate.agents.audit.checks.words import words
+from casemate.agents.audit.facts.definitions import name_of
+from casemate.agents.audit.facts.syntax import nodes
 from casemate.finding import Confidence
 
 _FORMS = re.compile(
@@ -20,7 +26,9 @@ _FORMS = re.compile(
     r"|-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----|\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}|\bnpm_[A-Za-z0-9]{36}"
     r"|\bpypi-[\w-]{32,}"
 )
-_IN_URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s:/@{}%<]+:([^\s/@{}%<$]{3,})@[\w.-]+", re.IGNORECASE)
+_IN_URL = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s:/@{}%<]+:([^\s/@{}%<$]{3,})@(?:[\w.-]|$)", re.IGNORECASE)
+_AFTER_SCHEME = re.compile(r"(?<=[a-zA-Z0-9])://[^\s:/@{}%<]{0,200}:([^\s/@{}%<$]{3,200})@[\w.-]")
+"""The same in a text of any length: bounded, so that no text makes the search slow."""
 _PASSWORD = frozenset({"password", "passwd", "pwd", "passphrase", "pass", "passwort"})
 _KEY_WORDS = frozenset({"secret", "token", "apikey", "credential", "credentials", "authtoken", "secretkey"})
 _KEY_PAIRS = frozenset(
@@ -55,9 +63,29 @@ _PLACEHOLDER = re.compile(
     r"|^sample|^foo|^bar$|fill.?in|0{8,}|^\s*$|^(?:true|false|yes|no|n/?a)$|^(.)\1+$|set.?in.?env|from.?env",
     re.IGNORECASE,
 )
-_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_PUBLISHED = frozenset({"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"})
+"""Constants of protocols that look like keys. Source: RFC 6455, section 1.3."""
 _IDENTIFIER = re.compile(r"[a-z]+(?:[_.-][a-z]+)*$")
 _ENTROPY_BITS = 3.0
+_RANDOM_LOOKING = re.compile(r"[0-9a-f]{24,}|[0-9A-F]{24,}|[A-Za-z0-9+/_-]{24,}={0,2}")
+_NOT_SECRET_KEYS = frozenset(
+    {
+        "public",
+        "primary",
+        "foreign",
+        "sort",
+        "cache",
+        "partition",
+        "object",
+        "site",
+        "publishable",
+        "pub",
+        "idempotency",
+    }
+)
+_PUBLIC = re.compile(r"public|verify_?key|VerifyKey|load_cert|fingerprint", re.IGNORECASE)
+_LONGEST_KEY = 16_384
+"""Characters of a private key that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +97,24 @@ class Secret:
     confidence: Confidence
 
 
-def find(tree: ast.AST) -> Iterator[Secret]:
+def find(tree: ast.Module) -> Iterator[Secret]:
     """Every secret of a tree: by its own form, or by the name that it is given to."""
+    yield from _found(tree)
+
+
+@functools.lru_cache(maxsize=1)
+def _found(tree: ast.Module) -> tuple[Secret, ...]:
+    """Asked for twice in a row: to mask them, and to tell them."""
+    return tuple(_search(nodes(tree)))
+
+
+def _search(every: tuple[ast.AST, ...]) -> Iterator[Secret]:
     seen: set[int] = set()
-    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        for name, literal in _named(node):
-            if id(literal) not in seen and (confidence := _by_name(name, _text(literal))):
+    documentation = {id(node.value) for node in every if isinstance(node, ast.Expr)}
+    public = _public_names(every)
+    for node in every:
+        for name, literal in named_literals(node):
+            if id(literal) not in seen and name not in public and (confidence := _by_name(name, _text(literal))):
                 seen.add(id(literal))
                 yield Secret(literal, _text(literal), confidence)
         if isinstance(node, ast.Constant) and id(node) not in seen and id(node) not in documentation:
@@ -86,15 +125,45 @@ def find(tree: ast.AST) -> Iterator[Secret]:
                 yield Secret(node, found, Confidence.HIGH)
 
 
+def in_text(text: str) -> Iterator[tuple[int, str]]:
+    """Every secret with a form of its own in any text, with its offset; of a private key the whole of it."""
+    for match in _FORMS.finditer(text):
+        found = match.group()
+        if found.startswith("-----"):
+            found = text[match.start() : match.start() + _LONGEST_KEY].partition("-----END")[0].rstrip()
+            if len(found) < 100:
+                continue
+        if not is_placeholder(found):
+            yield match.start(), found
+    for match in _AFTER_SCHEME.finditer(text):
+        password = match.group(1)
+        if not is_placeholder(password) and not words(password) & _PASSWORD:
+            yield match.start(1), password
+
+
+def as_named(name: str, text: str) -> Confidence | None:
+    """How sure it is that a text is a secret, by the name that it is given to; None where it is none."""
+    return _by_name(name, text)
+
+
+def _public_names(every: tuple[ast.AST, ...]) -> frozenset[str]:
+    """Names that are only given to what takes the public half of a key."""
+    found: set[str] = set()
+    for node in every:
+        if isinstance(node, ast.Call) and _PUBLIC.search(_owned(node.func)):
+            found |= {name_of(inner) for argument in node.args for inner in ast.walk(argument)}
+    return frozenset(found - {""})
+
+
+def _owned(node: ast.expr) -> str:
+    """The last two names of what is called."""
+    return f"{name_of(node.value)}.{node.attr}" if isinstance(node, ast.Attribute) else name_of(node)
+
+
 def entropy_bits(text: str) -> float:
     """Shannon entropy in bits a character."""
     counts = Counter(text)
     return -sum(count / len(text) * math.log2(count / len(text)) for count in counts.values()) if text else 0.0
-
-
-def words(name: str) -> frozenset[str]:
-    """The lower-case words of an identifier or of any text."""
-    return frozenset(word.lower() for word in _WORDS.findall(name))
 
 
 def is_placeholder(text: str) -> bool:
@@ -123,57 +192,37 @@ def _by_name(name: str, text: str) -> Confidence | None:
     parts = words(name)
     is_password = bool(parts & _PASSWORD)
     is_key = bool(parts & _KEY_WORDS) or ("key" in parts and bool(parts & _KEY_PAIRS))
-    if not (is_password or is_key) or parts & _NOT_VALUES or not _is_value(text, parts):
+    is_random = (
+        "key" in parts and not parts & _NOT_SECRET_KEYS and bool(_RANDOM_LOOKING.fullmatch(text)) and _is_mixed(text)
+    )
+    if not (is_password or is_key or is_random) or parts & _NOT_VALUES or not _is_value(text, parts):
         return None
     if is_password:
+        if len(text) < 4 and text.isalpha():
+            return None
         return Confidence.HIGH if any(c.isdigit() for c in text) or not text.isalnum() else Confidence.MEDIUM
     if len(text) >= 12 and entropy_bits(text) >= _ENTROPY_BITS and not _IDENTIFIER.match(text):
         return Confidence.HIGH
-    mixed = any(c.isdigit() for c in text) or not text.replace("_", "").isalnum()
+    mixed = any(c.isdigit() for c in text) or (not text.isalnum() and text != text.lower() and text != text.upper())
     return Confidence.MEDIUM if len(text) >= 6 and mixed and entropy_bits(text) >= 2 else None
+
+
+def _is_mixed(text: str) -> bool:
+    """Whether letters and digits are thrown together as no word or number is."""
+    changes = sum(a.isdigit() != b.isdigit() for a, b in itertools.pairwise(text))
+    return changes >= 5 and entropy_bits(text) >= _ENTROPY_BITS
 
 
 def _is_value(text: str, name: frozenset[str]) -> bool:
     """Whether a text can be a secret at all: no sentence, no path, no name, no placeholder."""
-    if not 3 <= len(text) <= 4096 or any(c.isspace() for c in text.strip()) or is_placeholder(text):
+    if (
+        not 3 <= len(text) <= 4096
+        or text in _PUBLISHED
+        or any(c.isspace() for c in text.strip())
+        or is_placeholder(text)
+    ):
         return False
     if text.startswith(("/", "./", "http://", "https://", "--", "$", "%", "<", "[", "(")):
         return False
     same_words = words(text) <= name | _PASSWORD | _KEY_WORDS | {"key", "auth", "access"}
     return not same_words and not text.endswith((":", "=", "?"))
-
-
-def _named(node: ast.AST) -> Iterator[tuple[str, ast.Constant]]:
-    """Pairs of a name and the literal that it is given or compared with."""
-    for name, value in _pairs(node):
-        if isinstance(value, ast.Constant):
-            yield name, value
-
-
-def _pairs(node: ast.AST) -> Iterator[tuple[str, ast.AST | None]]:
-    match node:
-        case ast.Assign(targets=targets, value=value):
-            yield from ((_name_of(target), value) for target in targets)
-        case ast.AnnAssign(target=target, value=value):
-            yield _name_of(target), value
-        case ast.keyword(arg=str(name), value=value):
-            yield name, value
-        case ast.Dict(keys=keys, values=values):
-            names = (key.value if isinstance(key, ast.Constant) else "" for key in keys)
-            yield from zip(map(str, names), values, strict=True)
-        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[value]):
-            yield _name_of(left), value
-        case ast.arguments(args=args, defaults=defaults):
-            yield from zip((argument.arg for argument in reversed(args)), reversed(defaults), strict=False)
-
-
-def _name_of(node: ast.AST) -> str:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-        case ast.Subscript(slice=ast.Constant(value=str(name))):
-            return name
-        case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str(name)), *_]):
-            return name
-        case _:
-            return ""

@@ -20,6 +20,10 @@ class Reader(Protocol):
         """The abstract value of an expression."""
         ...
 
+    def iterated(self, generators: list[ast.comprehension], scope: Scope) -> Scope:
+        """What is known inside a comprehension."""
+        ...
+
     def member(self, node: ast.Attribute, scope: Scope, *, base: Value) -> Value:
         """The member of a value that is already known."""
         ...

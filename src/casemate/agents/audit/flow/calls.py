@@ -8,25 +8,19 @@ from dataclasses import replace
 from casemate.agents.audit.checks import weak
 from casemate.agents.audit.facts.point import Point
 from casemate.agents.audit.facts.record import Record
+from casemate.agents.audit.facts.scope import CONTENT_TYPE, VERIFIED
 from casemate.agents.audit.facts.sink import Invocation, Sink
 from casemate.agents.audit.facts.syntax import place
 from casemate.agents.audit.facts.values import NOTHING, Value, gather
 from casemate.agents.audit.flow import effects
+from casemate.agents.audit.flow.leads import BOUND, resumed
 from casemate.agents.audit.flow.strings import percent
-from casemate.agents.audit.sinks.tables import answers, sink_of
+from casemate.agents.audit.sinks.tables import answers, sinks_of
+from casemate.agents.audit.vocabulary.cleaners import NUMBER
 from casemate.agents.audit.vocabulary.lexicon import EVERYTHING
-from casemate.finding import Confidence
 
 _MAX_NAME = 160
 _NUMBERS = frozenset({"int", "float", "uuid.UUID", "decimal.Decimal", "ipaddress.ip_address"})
-_SHELLS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash", "zsh", "cmd", "cmd.exe", "powershell", "ssh"})
-_SPAWNERS = frozenset(f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen"))
-_QUERY_CODE = frozenset({"$where", "$function", "$accumulator"})
-_PROGRAM = Sink("command-injection", "command")
-_QUERY = Sink("nosql-injection", "code")
-_MASS = Sink("mass-assignment", "mass")
-_UPLOAD_PATH = Sink("path-traversal", "path")
-_UPLOAD = Sink("unrestricted-upload", "upload", confidence=Confidence.MEDIUM)
 
 
 def call(here: Point, node: ast.Call) -> Value:
@@ -36,7 +30,7 @@ def call(here: Point, node: ast.Call) -> Value:
     if known is not None:
         return known
     weak.call(here, invocation)
-    kind = _note_sinks(here.record, invocation)
+    kind = _note_sinks(here, invocation)
     _learn(here, invocation)
     result = effects.result(here, invocation)
     if kind:
@@ -57,33 +51,30 @@ def _invocation(here: Point, node: ast.Call) -> Invocation:
         name = f"{receiver.name}.{node.func.attr}"
     args = tuple(here.value(arg) for arg in node.args)
     keywords = {keyword.arg or "**": here.value(keyword.value) for keyword in node.keywords}
-    return Invocation(name, node, function, receiver, args, keywords)
+    if BOUND in (function.items or {}):
+        args, keywords = resumed(function, args, keywords=keywords)
+    bases = here.record.bases.get((receiver.name or name).removesuffix("()"))
+    sends = str(here.scope.values.get(CONTENT_TYPE, NOTHING).constant)
+    ours = bases is not None and not set(bases) - {"object"}
+    return Invocation(name, node, function, receiver, args, keywords, bases=bases or (), ours=ours, sends=sends)
 
 
-def _note_sinks(record: Record, invocation: Invocation) -> str:
+def _note_sinks(here: Point, invocation: Invocation) -> str:
     """Note every sink that a call is; gives the kind of the main one, whether or not anything reaches it."""
-    sink = sink_of(invocation)
-    if sink is not None:
-        _note(record, invocation, sink=sink)
-    if invocation.name in _SPAWNERS and not invocation.is_set("shell"):
-        _note_program(record, invocation)
-    last = invocation.name.rpartition(".")[2]
-    if last == "save" and ".files" in invocation.name.lower():
-        _note_upload(record, invocation)
-    query = invocation.argument(0, "filter")
-    if last.startswith(("find", "count", "aggregate")) and query.items and _QUERY_CODE & query.items.keys():
-        code = gather(*(item for key, item in query.items.items() if key in _QUERY_CODE))
-        record.sink(_QUERY, invocation.node, reached=code)
-    spread = invocation.keywords.get("**")
-    if spread is not None and not spread.items and (last[:1].isupper() or last in {"create", "update"}):
-        record.sink(_MASS, invocation.node, reached=spread)
-    return answers(invocation.name) or (sink.kind if sink is not None else "")
+    sinks = sinks_of(invocation)
+    for sink in sinks:
+        if sink.kind != "object" or VERIFIED not in here.scope.values:
+            _note(here.record, invocation, sink=sink)
+    return answers(invocation.name) or next((sink.kind for sink in sinks if sink.ends), "")
 
 
 def _note(record: Record, invocation: Invocation, *, sink: Sink) -> None:
     if sink.kind == "log" and len(invocation.args) > 1 and isinstance(invocation.args[0].constant, str):
         rest = Value(items=dict(enumerate(invocation.args[1:])))
         record.sink(sink, invocation.node, reached=percent(invocation.args[0].constant, rest))
+        return
+    if sink.reach is not None:
+        record.sink(sink, invocation.node, reached=sink.reach(invocation))
         return
     reached: list[Value] = []
     for argument in sink.arguments:
@@ -93,37 +84,28 @@ def _note(record: Record, invocation: Invocation, *, sink: Sink) -> None:
             reached.append(invocation.argument(argument))
         else:
             reached.append(invocation.keywords.get(argument, NOTHING))
+    if not any(value.everything() for value in reached) and "**" in invocation.keywords and not invocation.args:
+        spread = invocation.keywords["**"]
+        reached += [spread.take(argument) for argument in sink.arguments if isinstance(argument, str)]
     marks = frozenset[str]().union(*(value.marks for value in reached))
     record.sink(sink, invocation.node, reached=replace(gather(*reached), marks=marks))
-
-
-def _note_upload(record: Record, invocation: Invocation) -> None:
-    """An upload under a name of the sender's: its path, or at least its extension, is theirs to choose."""
-    name = invocation.argument(0, "dst")
-    record.sink(_UPLOAD_PATH, invocation.node, reached=name)
-    if all("path" in cleared for cleared in name.everything().values()):
-        record.sink(_UPLOAD, invocation.node, reached=name)
-
-
-def _note_program(record: Record, invocation: Invocation) -> None:
-    """Without a shell only the program itself, or what a shell is told to run, is dangerous."""
-    command = invocation.argument(0, "args")
-    items = command.items or {}
-    program = items.get(0)
-    if program is None:
-        dangerous = command if command.items is None and "built" in command.marks else NOTHING
-    elif program.constant in _SHELLS:
-        dangerous = gather(*(item for key, item in items.items() if key != 0))
-    else:
-        dangerous = program
-    record.sink(_PROGRAM, invocation.node, reached=dangerous)
 
 
 def _learn(here: Point, invocation: Invocation) -> None:
     """What is known after a call returned: a number was one, a path lies under its root."""
     node = invocation.node
-    if invocation.name in _NUMBERS and node.args and (where := place(node.args[0])):
+    one_of = any(base.startswith("enum.") for base in here.record.bases.get(invocation.name, ()))
+    if one_of and node.args and (where := place(node.args[0])):
         here.scope.clear(where, invocation.args[0], kinds={EVERYTHING})
+    if invocation.name in _NUMBERS and node.args and (where := place(node.args[0])):
+        # that a text is an address says nothing of whose it is
+        kinds = NUMBER - {"ssrf"} if invocation.name == "ipaddress.ip_address" else NUMBER
+        here.scope.clear(where, invocation.args[0], kinds=kinds)
+    if (
+        invocation.name.endswith(("_header", ".header"))
+        and str(invocation.argument(0).constant).lower() == "content-type"
+    ):
+        here.scope.bind(CONTENT_TYPE, invocation.argument(1))
     under = isinstance(node.func, ast.Attribute) and node.func.attr == "relative_to"
     if under and isinstance(node.func, ast.Attribute) and "normal" in invocation.receiver.marks:
         here.scope.clear(place(node.func.value), invocation.receiver, kinds={"path"})

@@ -10,11 +10,16 @@ from casemate.agents.audit.facts.point import Point
 from casemate.agents.audit.facts.record import Record
 from casemate.agents.audit.facts.scope import Scope, meet
 from casemate.agents.audit.facts.syntax import place
-from casemate.agents.audit.facts.values import NOTHING, Unknown, Value
+from casemate.agents.audit.facts.values import NOTHING, Unknown
 from casemate.agents.audit.flow import guards, handlers
-from casemate.agents.audit.flow.binding import bind, element_of
+from casemate.agents.audit.flow.binding import bind
 from casemate.agents.audit.flow.expressions import Evaluator
+from casemate.agents.audit.flow.folding import truth
+from casemate.agents.audit.flow.matching import captured
+from casemate.agents.audit.flow.quantifiers import every_one
 from casemate.agents.audit.vocabulary.lexicon import EVERYTHING
+
+_MAX_ROUNDS = 4
 
 Step = Callable[[Any, Any, Scope], Scope]
 
@@ -41,7 +46,7 @@ class Control:
 
     def choose(self, node: ast.If, scope: Scope) -> Scope:
         """`if`: each branch under what the test shows; a constant test leaves one."""
-        test = self.evaluator.value(node.test, scope).constant
+        test = truth(self.evaluator.value(node.test, scope))
         yes, no = scope.copy(), scope
         guards.refine(Point(self.evaluator, yes), node.test, outcome=True)
         guards.refine(Point(self.evaluator, no), node.test, outcome=False)
@@ -51,29 +56,59 @@ class Control:
 
     def repeat(self, node: ast.For | ast.AsyncFor | ast.While, scope: Scope) -> Scope:
         """A loop: walked once, and once more if that taught something new."""
-        outer, scope.frame.breaks = scope.frame.breaks, []
+        frame = scope.frame
+        outer, frame.breaks, frame.continues = (frame.breaks, frame.continues), [], []
         before = scope.copy()
-        after = self._once(node, scope)
-        around = meet(before, after)
-        again = after.alive and _grew(before, around)
-        after = meet(around, self._once(node, around.copy())) if again else around
-        for left in scope.frame.breaks:
-            after = meet(after, left)
-        scope.frame.breaks = outer
-        return self.block(node.orelse, after)
+        endless, never = self._runs(node, scope)
+        if not never:
+            around = self._rounds(node, before, scope=scope)
+            scope = around
+            scope.alive = scope.alive and not endless
+        left, (frame.breaks, frame.continues) = frame.breaks, outer
+        after = self.block(node.orelse, scope)
+        for other in left:
+            after = meet(after, other)
+        return after
+
+    def _rounds(self, node: ast.For | ast.AsyncFor | ast.While, before: Scope, *, scope: Scope) -> Scope:
+        """What is known before any round: it is taken round until it tells nothing new."""
+        around = before
+        for _ in range(_MAX_ROUNDS):
+            scope.frame.continues.clear()
+            after = self._once(node, scope)
+            for other in scope.frame.continues:
+                after = meet(after, other)
+            wider = meet(around, after)
+            every_one(Point(self.evaluator, wider), node, after=after)
+            if not (after.alive and _grew(around, wider)):
+                return wider
+            around, scope = wider, wider.copy()
+        return around
+
+    def _runs(self, node: ast.For | ast.AsyncFor | ast.While, scope: Scope) -> tuple[bool, bool]:
+        """Whether a loop only ends by `break`, and whether it never begins."""
+        if isinstance(node, ast.While):
+            test = truth(self.evaluator.value(node.test, scope))
+            return test is True, test is False
+        many = self.evaluator.value(node.iter, scope)
+        return False, "literal" in many.marks and not many.items and not many.taints
 
     def _once(self, node: ast.For | ast.AsyncFor | ast.While, scope: Scope) -> Scope:
         if isinstance(node, ast.While):
             self.evaluator.value(node.test, scope)
             guards.refine(Point(self.evaluator, scope), node.test, outcome=True)
         else:
-            bind(node.target, element_of(self.evaluator.value(node.iter, scope)), scope=scope)
+            bind(Point(self.evaluator, scope), node.target, value=self.evaluator.value(node.iter, scope).element())
         return self.block(node.body, scope)
 
     def attempt(self, node: ast.Try | ast.TryStar, scope: Scope) -> Scope:
         """`try`: a handler starts from anything between the beginning and the end of the body."""
+        quiet = next((at for at, statement in enumerate(node.body) if not _is_quiet(statement)), len(node.body))
+        scope = self.block(node.body[:quiet], scope)
         before = scope.copy()
-        after = self.block(node.body, scope)
+        if quiet == len(node.body):
+            return self.block(node.finalbody, self.block(node.orelse, scope))
+        after = self.block(node.body[quiet:], scope)
         middle = meet(before, after.copy())
         after = self.block(node.orelse, after)
         for handler in node.handlers:
@@ -101,8 +136,10 @@ class Control:
             inner = scope.copy()
             if literals:
                 inner.clear(where, subject, kinds={EVERYTHING})
-            for name in handlers.captured(case.pattern):
-                inner.bind(name, Value(taints=subject.everything()))
+            elif shown := handlers.shown_by(case.pattern):
+                inner.clear(where, subject, kinds=shown)
+            for name, value in captured(case.pattern, subject):
+                inner.bind(name, value)
             if case.guard is not None:
                 guards.refine(Point(self.evaluator, inner), case.guard, outcome=True)
             after = self.block(case.body, inner)
@@ -117,21 +154,34 @@ class Control:
         for item in node.items:
             value = self.evaluator.value(item.context_expr, scope)
             if item.optional_vars is not None:
-                bind(item.optional_vars, value, scope=scope)
+                bind(Point(self.evaluator, scope), item.optional_vars, value=value.entered())
         return self.block(node.body, scope)
 
     def leave(self, node: ast.Break | ast.Continue, scope: Scope) -> Scope:
         """`break` and `continue`: what is known here is known after the loop."""
-        del node
-        scope.frame.breaks.append(scope.copy())
+        ways = scope.frame.breaks if isinstance(node, ast.Break) else scope.frame.continues
+        ways.append(scope.copy())
         scope.alive = False
         return scope
+
+
+def _is_quiet(statement: ast.stmt) -> bool:
+    """Whether a statement cannot raise."""
+    match statement:
+        case ast.Pass() | ast.Assign(targets=[ast.Name()], value=ast.Constant() | ast.Name()):
+            return True
+        case _:
+            return False
 
 
 def _grew(before: Scope, after: Scope) -> bool:
     for key, value in after.values.items():
         old = before.values.get(key)
-        if old is not value and (old is None or old.everything().keys() != value.everything().keys()):
+        if old is not value and (
+            old is None
+            or old.everything().keys() != value.everything().keys()
+            or (isinstance(value.constant, Unknown) and not isinstance(old.constant, Unknown))
+        ):
             return True
     return False
 

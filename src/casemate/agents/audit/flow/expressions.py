@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
-import operator
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from casemate.agents.audit.checks import weak
 from casemate.agents.audit.facts.point import Point
@@ -22,25 +19,17 @@ from casemate.agents.audit.facts.values import (
     Unknown,
     Value,
     from_origin,
-    gather,
     join,
-    merge,
 )
-from casemate.agents.audit.flow import calls, effects, guards
-from casemate.agents.audit.flow.binding import bind, element_of
-from casemate.agents.audit.flow.strings import combine, folded, rooted
-from casemate.agents.audit.vocabulary.lexicon import HANDLER_DATA, HOST_PARTS, REQUEST_DATA, SOURCES
+from casemate.agents.audit.flow import calls, displays, effects, guards, handlers
+from casemate.agents.audit.flow.binding import bind
+from casemate.agents.audit.flow.folding import NAMED, compared, truth
+from casemate.agents.audit.flow.sequences import sliced
+from casemate.agents.audit.flow.strings import NUMERIC, combine, interpolated
+from casemate.agents.audit.vocabulary.frameworks import client_data
+from casemate.agents.audit.vocabulary.lexicon import HOST_PARTS
 
 _BUILT_IN = frozenset(dir(builtins)) | {"request", "session", "self", "cls"}
-_NUMERIC = re.compile(r"[,_]?\.?\d*[bcdeEfFgGnoxX%]$")
-_COMPARISON: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
 
 
 class Evaluator:
@@ -60,8 +49,11 @@ class Evaluator:
         """A local or global value, an imported name, or a built-in."""
         known = scope.values.get(node.id)
         if known is not None:
-            return known
+            owner = scope.frame.outside.get(node.id)
+            return known if owner is None else join(known, from_origin(Attribute(owner, node.id)))
         record = self.record
+        if node.id == "super" and scope.frame.owner:
+            return Value(name="super")
         if (
             record.snippet
             and node.id.islower()
@@ -69,7 +61,21 @@ class Evaluator:
         ):
             unknown = record.untrusted(node.id, node, kind="parameter", note=f"from outside the snippet: {node.id}")
             return replace(unknown, name=node.id)
-        return Value(name=record.names.get(node.id, node.id))
+        name = record.names.get(node.id)
+        if name is None:
+            if not record.stars or node.id in _BUILT_IN | record.assigned:
+                return Value(name=node.id)
+            return Value(name=f"{min(record.stars) if len(record.stars) == 1 else record.name}.{node.id}")
+        return self._imported(name)
+
+    def _imported(self, name: str) -> Value:
+        """A global of another module, of which only the whole project tells what is in it."""
+        owner, _, last = name.rpartition(".")
+        if name in NAMED:
+            return Value(name=name, constant=NAMED[name])
+        if not self.record.may_be_ours(name) or (last[:1].isupper() and not last.isupper()):
+            return Value(name=name)
+        return Value(taints={Attribute(owner, last): frozenset()}, name=name)
 
     def attribute(self, node: ast.Attribute, scope: Scope) -> Value:
         """A member: request data, what methods of the class stored, or part of the whole."""
@@ -81,25 +87,37 @@ class Evaluator:
     def member(self, node: ast.Attribute, scope: Scope, *, base: Value) -> Value:
         """The member of a value that is already known."""
         name = f"{base.name}.{node.attr}"
-        if node.attr in REQUEST_DATA and effects.is_request(base.name):
-            return effects.request_data(self.record, name, node=node)
-        if name in SOURCES:
-            return self.record.untrusted(name, node, kind=SOURCES[name])
-        if base.name and base.name == f"{scope.frame.owner}()":
-            return self._of_self(node, scope)
+        outside = effects.read(self.record, base.name, node=node)
+        known = outside if outside is not None else self._named(node, scope, base=base)
+        if known is not None:
+            return known
         marks = frozenset[str]()
         if "url" in base.marks and node.attr in HOST_PARTS:
             marks = frozenset({"host"})
-        if node.attr in {"suffix", "content_type", "mimetype"}:
+        if node.attr == "suffix":
             marks = frozenset({"extension"})
-        taints = base.everything()
+        found = base.attribute(node.attr)
+        if found.name or found.items is not None or not isinstance(found.constant, Unknown):
+            return found if found.name else replace(found, name=name)
+        taints = base.everything() if "url" in base.marks or "pathlib" in base.name else found.taints
         if node.attr == "name" and "pathlib" in base.name:
             return Value(taints=taints, name=name).clear({"path"})
         return Value(taints=taints, name=name, marks=marks | (base.marks & {"json", "built", "normal"}))
 
+    def _named(self, node: ast.Attribute, scope: Scope, *, base: Value) -> Value | None:
+        """A member of this object, of a class of this file, of a module; None for any other."""
+        name = f"{base.name}.{node.attr}"
+        if base.name and base.name == f"{scope.frame.owner}()":
+            return self._of_self(node, scope)
+        if name in NAMED:
+            return Value(name=name, constant=NAMED[name])
+        if base.name in self.record.bases and f".{node.attr}" not in (base.items or {}):
+            return from_origin(Attribute(base.name, node.attr), name)
+        return self._imported(name) if base.name in self.record.modules else None
+
     def _of_self(self, node: ast.Attribute, scope: Scope) -> Value:
         owner = scope.frame.owner
-        if node.attr in HANDLER_DATA and any("HTTPRequestHandler" in base for base in self.record.bases.get(owner, ())):
+        if client_data(handlers.ancestry(self.record, owner), node.attr):
             return self.record.untrusted(f"self.{node.attr}", node, note=f"client's {node.attr}")
         if node.attr == "request":
             return Value(name="web.request")
@@ -113,8 +131,11 @@ class Evaluator:
             return known
         base = self.value(node.value, scope)
         if isinstance(node.slice, ast.Slice):
-            return replace(base, constant=UNKNOWN, items=None, taints=base.everything())
-        key = self.value(node.slice, scope).constant
+            short = {"long"} if isinstance(node.slice.upper, ast.Constant | ast.Name) else ()
+            parts = [self.value(part, scope) for part in (node.slice.lower, node.slice.upper, node.slice.step)]
+            return sliced(base, _slice([None if part is NOTHING else part.constant for part in parts])).clear(short)
+        asked = self.value(node.slice, scope)
+        key = asked.constant
         if isinstance(base.constant, str) and isinstance(key, int):
             return Value(constant=base.constant[key]) if -len(base.constant) <= key < len(base.constant) else NOTHING
         keyed = effects.keyed(self.record, base, key=key, node=node)
@@ -133,17 +154,16 @@ class Evaluator:
             left = left.left
         result = self.value(left, scope)
         for op, right in reversed(operands):
-            result = combine(result, self.value(right, scope), op=op)
+            other = self.value(right, scope)
+            if isinstance(op, ast.Mult):
+                weak.repeated(self.record, node, left=result, right=other)
+            result = combine(result, other, op=op)
         return result
 
     def text(self, node: ast.JoinedStr, scope: Scope) -> Value:
         """A formatted string; `!r` and numeric formats make their part harmless for some sinks."""
         parts = [self.value(part, scope) for part in node.values]
-        texts = [part.constant for part in parts]
-        if all(isinstance(text, str | int) for text in texts) and parts:
-            return Value(constant="".join(map(str, texts)), marks=frozenset({"built"}))
-        prefix = texts[0] if texts and isinstance(texts[0], str) else ""
-        return rooted(gather(*parts).marked("built"), prefix)
+        return interpolated(parts)
 
     def formatted(self, node: ast.FormattedValue, scope: Scope) -> Value:
         """One replacement field of a formatted string."""
@@ -151,21 +171,28 @@ class Evaluator:
         if node.conversion in {ord("r"), ord("a")}:
             value = value.clear({"log", "header"})
         match node.format_spec:
-            case ast.JoinedStr(values=[ast.Constant(value=str(spec))]) if _NUMERIC.search(spec):
+            case ast.JoinedStr(values=[ast.Constant(value=str(spec))]) if NUMERIC.search(spec):
                 return NOTHING
         return value
 
     def condition(self, node: ast.BoolOp, scope: Scope) -> Value:
         """`and` and `or`: each operand is evaluated under what the ones before it have shown."""
-        inner = scope.copy()
+        inner = scope
         values: list[Value] = []
-        for operand in node.values:
-            values.append(self.value(operand, inner))
+        for index, operand in enumerate(node.values):
+            value = self.value(operand, inner)
+            inner = inner if index else scope.copy()  # the first operand is always evaluated, and what it binds stays
+            holds = truth(value)
             guards.refine(Point(self, inner), operand, outcome=isinstance(node.op, ast.And))
-        constants = [value.constant for value in values]
-        if not any(isinstance(constant, Unknown) for constant in constants):
-            pick = all if isinstance(node.op, ast.And) else any
-            return Value(constant=pick(constants)) if all(isinstance(c, bool) for c in constants) else values[-1]
+            if holds is isinstance(node.op, ast.And) and operand is not node.values[-1]:
+                continue  # it is never what comes out
+            values.append(value)
+            if holds is isinstance(node.op, ast.Or):
+                break
+        if isinstance(node.op, ast.And):
+            return (
+                join(Value(), values[-1]) if len(values) > 1 else values[0]
+            )  # what is false and comes out holds nothing
         result = values[0]
         for value in values[1:]:
             result = join(result, value)
@@ -173,12 +200,12 @@ class Evaluator:
 
     def choice(self, node: ast.IfExp, scope: Scope) -> Value:
         """`a if test else b`; a constant test leaves one of them."""
-        test = self.value(node.test, scope)
+        test = truth(self.value(node.test, scope))
         yes, no = scope.copy(), scope.copy()
         guards.refine(Point(self, yes), node.test, outcome=True)
         guards.refine(Point(self, no), node.test, outcome=False)
-        if not isinstance(test.constant, Unknown):
-            return self.value(node.body if test.constant else node.orelse, yes if test.constant else no)
+        if not isinstance(test, Unknown):
+            return self.value(node.body if test else node.orelse, yes if test else no)
         return join(self.value(node.body, yes), self.value(node.orelse, no))
 
     def compare(self, node: ast.Compare, scope: Scope) -> Value:
@@ -186,87 +213,53 @@ class Evaluator:
         left = self.value(node.left, scope)
         others = [self.value(other, scope) for other in node.comparators]
         weak.comparison(self.record, node, values=[left, *others])
-        if len(others) == 1 and (compare := _COMPARISON.get(type(node.ops[0]))):
-            return Value(constant=folded(left.constant, others[0].constant, by=compare))
-        return NOTHING
+        return Value(constant=compared(node, [left, *others]))
 
     def unary(self, node: ast.UnaryOp, scope: Scope) -> Value:
         """`not` and signs."""
         value = self.value(node.operand, scope)
-        if isinstance(value.constant, Unknown):
-            return NOTHING if isinstance(node.op, ast.Not) else Value(taints=value.taints)
         if isinstance(node.op, ast.Not):
-            return Value(constant=not value.constant)
+            holds = truth(value)
+            return NOTHING if isinstance(holds, Unknown) else Value(constant=not holds)
+        if isinstance(value.constant, Unknown):
+            return Value(taints=value.taints)
         if isinstance(node.op, ast.USub) and isinstance(value.constant, int | float):
             return Value(constant=-value.constant)
         return NOTHING
 
-    def sequence(self, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:
-        """A list, tuple or set with its members by position."""
-        items: dict[object, Value] = {}
-        rest = NOTHING
-        for index, element in enumerate(node.elts):
-            value = self.value(element, scope)
-            if isinstance(element, ast.Starred) or len(items) >= 64:
-                rest = gather(rest, value)
-            else:
-                items[index] = value
-        return Value(taints=rest.taints, items=items)
-
-    def mapping(self, node: ast.Dict, scope: Scope) -> Value:
-        """A dictionary with its members by constant key."""
-        result = Value(items={})
-        for key, element in zip(node.keys, node.values, strict=True):
-            value = self.value(element, scope)
-            constant = self.value(key, scope).constant if key is not None else UNKNOWN
-            if key is None:
-                result = replace(
-                    result,
-                    taints=merge(result.taints, value.taints),
-                    items={**(result.items or {}), **(value.items or {})},
-                )
-            elif isinstance(constant, str | int | bytes | bool | float | None):
-                result = result.put(constant, value)
-            else:
-                result = replace(result, taints=merge(result.taints, value.everything(), self.value(key, scope).taints))
-        return result
-
-    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, scope: Scope) -> Value:
-        """Members of a comprehension under its conditions; it is a container of unknown keys."""
+    def iterated(self, generators: list[ast.comprehension], scope: Scope) -> Scope:
+        """What is known inside a comprehension."""
         inner = scope.copy()
-        for generator in node.generators:
-            bind(generator.target, element_of(self.value(generator.iter, inner)), scope=inner)
+        for generator in generators:
+            bind(Point(self, inner), generator.target, value=self.value(generator.iter, inner).element())
             for test in generator.ifs:
                 self.value(test, inner)
                 guards.refine(Point(self, inner), test, outcome=True)
-        if isinstance(node, ast.DictComp):
-            key = self.value(node.key, inner)
-            return Value(taints=merge(key.everything(), self.value(node.value, inner).everything()))
-        made = self.value(node.elt, inner)
-        return Value(taints=made.everything(), marks=made.marks & {"built"})
-
-    def function(self, node: ast.Lambda, scope: Scope) -> Value:
-        """A lambda stands for what it would return."""
-        inner = scope.copy()
-        for argument in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]:
-            inner.bind(argument.arg, NOTHING)
-        return Value(taints=self.value(node.body, inner).everything())
+        return inner
 
     def walrus(self, node: ast.NamedExpr, scope: Scope) -> Value:
         """`name := value`."""
         value = self.value(node.value, scope)
-        bind(node.target, value, scope=scope)
+        bind(Point(self, scope), node.target, value=value)
         return value
 
     def inner(self, node: ast.Await | ast.Starred, scope: Scope) -> Value:
         """What is awaited or unpacked."""
         value = self.value(node.value, scope)
-        return value if isinstance(node, ast.Await) else element_of(value)
+        return value if isinstance(node, ast.Await) else value.element()
 
     def given(self, node: ast.Yield | ast.YieldFrom, scope: Scope) -> Value:
         """A generator returns what it yields."""
-        scope.frame.returns.append(self.value(node.value, scope))
+        value = self.value(node.value, scope)
+        scope.frame.yields.append(value.element() if isinstance(node, ast.YieldFrom) else value)
         return NOTHING
+
+
+def _slice(parts: list[object]) -> slice | None:
+    low, high, step = (part if part is None or isinstance(part, int) else UNKNOWN for part in parts)
+    if isinstance(low, Unknown) or isinstance(high, Unknown) or isinstance(step, Unknown) or step == 0:
+        return None
+    return slice(low, high, step)
 
 
 _EVALUATE: Mapping[type[ast.expr], Callable[..., Value]] = {
@@ -282,15 +275,15 @@ _EVALUATE: Mapping[type[ast.expr], Callable[..., Value]] = {
     ast.IfExp: Evaluator.choice,
     ast.Compare: Evaluator.compare,
     ast.UnaryOp: Evaluator.unary,
-    ast.List: Evaluator.sequence,
-    ast.Tuple: Evaluator.sequence,
-    ast.Set: Evaluator.sequence,
-    ast.Dict: Evaluator.mapping,
-    ast.ListComp: Evaluator.comprehension,
-    ast.SetComp: Evaluator.comprehension,
-    ast.GeneratorExp: Evaluator.comprehension,
-    ast.DictComp: Evaluator.comprehension,
-    ast.Lambda: Evaluator.function,
+    ast.List: lambda self, node, scope: displays.sequence(Point(self, scope), node),
+    ast.Tuple: lambda self, node, scope: displays.sequence(Point(self, scope), node),
+    ast.Set: lambda self, node, scope: displays.sequence(Point(self, scope), node),
+    ast.Dict: lambda self, node, scope: displays.mapping(Point(self, scope), node),
+    ast.ListComp: lambda self, node, scope: displays.comprehension(Point(self, scope), node),
+    ast.SetComp: lambda self, node, scope: displays.comprehension(Point(self, scope), node),
+    ast.GeneratorExp: lambda self, node, scope: displays.comprehension(Point(self, scope), node),
+    ast.DictComp: lambda self, node, scope: displays.comprehension(Point(self, scope), node),
+    ast.Lambda: lambda self, node, scope: displays.function(Point(self, scope), node),
     ast.NamedExpr: Evaluator.walrus,
     ast.Await: Evaluator.inner,
     ast.Starred: Evaluator.inner,

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from casemate.agents.audit.checks.patterns import harmless_kinds
 from casemate.agents.audit.facts.point import Point
+from casemate.agents.audit.facts.scope import VERIFIED
 from casemate.agents.audit.facts.syntax import place
-from casemate.agents.audit.facts.values import Value
+from casemate.agents.audit.facts.values import Attribute, Value, merge
+from casemate.agents.audit.flow.charsets import SAME_TEXT, bounds, none_of, subset, whole_text
+from casemate.agents.audit.flow.prefixes import does_not_start, settle, starts, under_root
+from casemate.agents.audit.flow.quantifiers import quantified
+from casemate.agents.audit.sinks.cleaning import lacking, stays_here
+from casemate.agents.audit.vocabulary.cleaners import NUMBER
 from casemate.agents.audit.vocabulary.lexicon import EVERYTHING
 
 _ALL = frozenset({EVERYTHING})
-_WHOLE_TEXT = frozenset({"isdigit", "isdecimal", "isnumeric", "isalnum", "isalpha", "isidentifier"})
+_TEXT_TESTS: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("isdigit", "isdecimal", "isnumeric", "isalnum", "isalpha", "isidentifier"), NUMBER),
+    "isprintable": frozenset({"log", "header"}),
+}
 _SCALARS = frozenset({"int", "float", "bool", "complex", "UUID", "Decimal", "date", "datetime"})
 _URL_CHECKS = frozenset({"url_has_allowed_host_and_scheme", "is_safe_url"})
 _HOST_KINDS = frozenset({"redirect", "ssrf"})
@@ -23,40 +33,82 @@ def refine(here: Point, test: ast.expr, *, outcome: bool) -> None:
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             refine(here, inner, outcome=not outcome)
-        case ast.BoolOp(op=ast.And(), values=parts) if outcome:
-            for part in parts:
-                refine(here, part, outcome=True)
-        case ast.BoolOp(op=ast.Or(), values=parts) if not outcome:
-            for part in parts:
-                refine(here, part, outcome=False)
-        case ast.NamedExpr(target=ast.Name(), value=inner):
+        case ast.BoolOp(op=joint, values=parts):
+            _several(here, parts, every=isinstance(joint, ast.And) == outcome, outcome=outcome)
+        case ast.NamedExpr(target=ast.Name(), value=inner) | ast.Call(func=ast.Name(id="bool"), args=[inner]):
             refine(here, inner, outcome=outcome)
+        case ast.Name(id=name):
+            _remembered(here, name, outcome=outcome)
         case ast.Compare(ops=[_]):
             _comparison(here, test, outcome=outcome)
+            bounds(here, test, outcome=outcome)
+        case ast.Compare() if outcome:
+            bounds(here, test, outcome=True)
         case ast.Call():
             _call(here, test, outcome=outcome)
         case ast.Attribute(attr="netloc" | "scheme" | "hostname") if not outcome:
             here.scope.clear_origins(here.value(test), {"redirect"})  # no host: the address stays on this site
+        case ast.Attribute(attr="is_private" | "is_global" as shown, value=address) if outcome == (
+            shown == "is_global"
+        ):
+            here.scope.clear_origins(here.value(address), {"ssrf"})
         case _:
             pass
 
 
+def _several(here: Point, parts: list[ast.expr], *, every: bool, outcome: bool) -> None:
+    if every:
+        for part in parts:
+            refine(here, part, outcome=outcome)
+    else:
+        _any_of(here, parts, outcome=outcome)
+
+
+def _remembered(here: Point, name: str, *, outcome: bool) -> None:
+    """`ok = test(x)`, and later `if ok:`, as long as neither has changed."""
+    tests = here.scope.tests
+    shown = tests.get(name)
+    if shown is not None and shown.value is here.scope.values.get(name) and shown.holds(here.scope):
+        here.scope.tests = {other: test for other, test in tests.items() if other != name}
+        refine(here, shown.node, outcome=outcome)
+        here.scope.tests = tests
+
+
+def _any_of(here: Point, parts: list[ast.expr], *, outcome: bool) -> None:
+    """One of several tests came out so: what all of them show holds."""
+    ways = []
+    for part in parts:
+        way = here.scope.copy()
+        refine(replace(here, scope=way), part, outcome=outcome)
+        ways.append(way.values)
+    for key, known in list(here.scope.values.items()):
+        shown = [way.get(key, known) for way in ways]
+        if known.taints and all(value is not known for value in shown):
+            here.scope.values[key] = replace(known, taints=merge(*(value.taints for value in shown)))
+
+
 def _comparison(here: Point, test: ast.Compare, *, outcome: bool) -> None:
     left, operator, right = test.left, test.ops[0], test.comparators[0]
+    while isinstance(left, ast.NamedExpr):
+        left = left.value
     match operator:
         case ast.In() | ast.NotIn() if outcome == isinstance(operator, ast.In):
             _member(here, left, other=right)
+        case ast.In() | ast.NotIn():
+            _lacks(here, right, missing=here.value(left).constant)
         case ast.Eq() | ast.NotEq() | ast.Is() | ast.IsNot() if outcome == isinstance(operator, ast.Eq | ast.Is):
             _equal(here, left, other=right)
             _equal(here, right, other=left)
             _empty_host(here, left, other=right)
+            if isinstance(left, ast.Attribute):
+                _empty_host(here, right, other=left)
             if isinstance(left, ast.Call):
                 _common_path(here, left)
         case _:
             pass
     # `re.match(…) is None` and `is not None` say what the bare call says
-    if isinstance(right, ast.Constant) and right.value is None and isinstance(left, ast.Call):
-        _call(here, left, outcome=outcome == isinstance(operator, ast.IsNot | ast.NotEq))
+    if isinstance(right, ast.Constant) and right.value is None and isinstance(left, ast.Call | ast.Name):
+        refine(here, left, outcome=outcome == isinstance(operator, ast.IsNot | ast.NotEq))
 
 
 def _member(here: Point, left: ast.expr, *, other: ast.expr) -> None:
@@ -64,10 +116,26 @@ def _member(here: Point, left: ast.expr, *, other: ast.expr) -> None:
     container = here.value(other)
     tested = here.value(left)
     if isinstance(other, ast.Attribute) and other.attr == "parents":
-        _under_root(here, other.value)
+        under_root(here, other.value)
         return
-    if not container.everything() and not isinstance(container.constant, str):
+    if isinstance(container.constant, str):
+        settle(here, left, kinds=lacking(container.constant))
+        return
+    untold = container.everything()
+    if not untold:
         _accept(here, left, tested=tested)
+    elif len(untold) == 1:
+        (origin,) = untold
+        if isinstance(origin, Attribute) and not origin.path:  # what lies there only the whole project tells
+            settle(here, left, kinds={f"fixed:{origin.owner}:{origin.name}"})
+
+
+def _lacks(here: Point, node: ast.expr, *, missing: object) -> None:
+    """`'..' not in name`, `"'" not in name`: a text without what an attack of a kind begins with."""
+    if missing in {"..", "../"}:
+        here.scope.mark(place(node), here.value(node), mark="no-climb")
+    elif missing == "'":
+        settle(here, node, kinds={"xpath"})
 
 
 def _equal(here: Point, left: ast.expr, *, other: ast.expr) -> None:
@@ -90,11 +158,7 @@ def _accept(here: Point, node: ast.expr, *, tested: Value) -> None:
     if "extension" in tested.marks:
         here.scope.clear_origins(tested, {"upload"})
     base = node
-    while (
-        isinstance(base, ast.Call)
-        and isinstance(base.func, ast.Attribute)
-        and base.func.attr in {"lower", "upper", "strip", "casefold"}
-    ):
+    while isinstance(base, ast.Call) and isinstance(base.func, ast.Attribute) and base.func.attr in SAME_TEXT:
         base = base.func.value
     if where := place(base):
         here.scope.clear(where, tested, kinds=_ALL)
@@ -107,56 +171,74 @@ def _common_path(here: Point, node: ast.Call) -> None:
     match node.args[0]:
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
             for element in elements:
-                _under_root(here, element)
-
-
-def _under_root(here: Point, node: ast.expr) -> None:
-    """A normal path was found to lie under a root."""
-    if "normal" in here.value(node).marks:
-        _clear(here, node, kinds={"path"})
-
-
-def _clear(here: Point, node: ast.expr, *, kinds: Iterable[str]) -> None:
-    """What stands here is harmless for these kinds, if it can be named again."""
-    if where := place(node):
-        here.scope.clear(where, here.value(node), kinds=kinds)
+                under_root(here, element)
 
 
 def _call(here: Point, node: ast.Call, *, outcome: bool) -> None:
+    method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    _quantified(here, node, outcome=outcome)
     if not outcome:
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "startswith":
-            _does_not_start(here, node)
+        if method == "startswith":
+            does_not_start(here, node)
+        elif method == "search":
+            none_of(here, node)
         return
     name = here.value(node.func).name
     last = name.rpartition(".")[2]
     rule = _CALL_GUARDS.get(last) or _CALL_GUARDS.get(getattr(node.func, "attr", ""))
     if rule is not None:
         rule(here, node)
-    elif isinstance(node.func, ast.Attribute) and node.func.attr in _WHOLE_TEXT:
-        _clear(here, node.func.value, kinds=_ALL)
-    elif last in _URL_CHECKS and node.args:
-        _clear(here, node.args[0], kinds={"redirect"})
+    elif isinstance(node.func, ast.Attribute) and method in {*_TEXT_TESTS, "issubset"}:
+        _of_text(here, node, tested=node.func)
+    elif last in _URL_CHECKS:
+        for tested in (*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "url")):
+            settle(here, tested, kinds={"redirect"})
     elif here.record.may_be_ours(name):
-        for index, argument in enumerate(node.args):
-            if here.value(argument).everything():
-                _clear(here, argument, kinds={f"guard:{name}:{index}"})
+        _own(here, node, name=name)
+
+
+def _of_text(here: Point, node: ast.Call, *, tested: ast.Attribute) -> None:
+    if tested.attr in _TEXT_TESTS:
+        whole_text(here, tested.value, kinds=_TEXT_TESTS[tested.attr])
+    elif node.args:
+        subset(here, tested.value, whole=node.args[0])
+
+
+def _own(here: Point, node: ast.Call, *, name: str) -> None:
+    """What a function of the project shows by being true is worked out when the project is linked."""
+    given = [(str(index), argument) for index, argument in enumerate(node.args)]
+    for at, argument in [*given, *((keyword.arg or "", keyword.value) for keyword in node.keywords)]:
+        if at and here.value(argument).everything():
+            settle(here, argument, kinds={f"guard:{name}:{at}"})
+
+
+def _quantified(here: Point, node: ast.Call, *, outcome: bool) -> None:
+    """`all(…)` that is true, `any(…)` that is not, over a comprehension."""
+    if not (isinstance(node.func, ast.Name) and node.func.id == ("all" if outcome else "any") and len(node.args) == 1):
+        return
+    made = node.args[0]
+    if isinstance(made, ast.GeneratorExp | ast.ListComp) and len(made.generators) == 1:
+        inner = here.reader.iterated(made.generators, here.scope)
+        refine(Point(here.reader, inner), made.elt, outcome=outcome)
+        quantified(here, made, inner=inner)
 
 
 def _pattern(here: Point, node: ast.Call) -> None:
     """`re.fullmatch(pattern, x)`, or the method of a compiled pattern."""
-    if not isinstance(node.func, ast.Attribute):
-        return
-    owner = here.value(node.func.value)
-    if owner.name == "re" and len(node.args) >= 2:
+    name = here.value(node.func).name
+    method = name.rpartition(".")[2]
+    if name == f"re.{method}" and len(node.args) >= 2:
         pattern, tested = here.value(node.args[0]).constant, node.args[1]
-    elif node.args:
-        pattern, tested = owner.constant, node.args[0]
+    elif node.args and isinstance(node.func, ast.Attribute):
+        pattern, tested = here.value(node.func.value).constant, node.args[0]
     else:
         return
     anchored = isinstance(pattern, str) and pattern.startswith(("^", r"\A"))
-    if isinstance(pattern, str) and (node.func.attr != "search" or anchored):
-        kinds = harmless_kinds(pattern, whole=node.func.attr == "fullmatch")
-        _clear(here, tested, kinds=kinds)
+    if isinstance(pattern, str) and (method != "search" or anchored):
+        kinds = harmless_kinds(pattern, whole=method == "fullmatch")
+        if (method == "fullmatch" or pattern.endswith(("$", r"\Z"))) and stays_here(pattern):
+            kinds |= {"redirect"}
+        settle(here, tested, kinds=kinds)
 
 
 def _instance(here: Point, node: ast.Call) -> None:
@@ -165,73 +247,44 @@ def _instance(here: Point, node: ast.Call) -> None:
     kinds = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
     names = {here.value(kind).name.rpartition(".")[2] for kind in kinds}
     if names and names <= _SCALARS:
-        _clear(here, node.args[0], kinds=_ALL)
+        settle(here, node.args[0], kinds=NUMBER)
     elif "str" in names:
-        _clear(here, node.args[0], kinds={"nosql"})
-
-
-def _starts(here: Point, node: ast.Call) -> None:
-    """A prefix test: of a normal path with its separator, or of an address with its whole host."""
-    if not isinstance(node.func, ast.Attribute) or not node.args:
-        return
-    tested, prefix = node.func.value, here.value(node.args[0])
-    if _ends_with_separator(node.args[0], prefix):
-        _under_root(here, tested)
-    if not isinstance(prefix.constant, str):
-        return
-    if prefix.constant.startswith(("http://", "https://")) and prefix.constant.count("/") >= 3:
-        _clear(here, tested, kinds=_HOST_KINDS)
-    elif prefix.constant == "/":
-        _both(here, tested, found="starts-with-slash", other="no-second-slash")
-
-
-def _does_not_start(here: Point, node: ast.Call) -> None:
-    if not isinstance(node.func, ast.Attribute) or not node.args:
-        return
-    prefix = here.value(node.args[0])
-    prefixes = [prefix.constant, *(item.constant for item in (prefix.items or {}).values())]
-    if "//" in prefixes:
-        _both(here, node.func.value, found="no-second-slash", other="starts-with-slash")
-
-
-def _both(here: Point, node: ast.expr, *, found: str, other: str) -> None:
-    """Two tests that only together mean something: `/x` and not `//x`."""
-    value = here.value(node)
-    if other in value.marks:
-        _clear(here, node, kinds={"redirect"})
-    else:
-        here.scope.mark(place(node), value, mark=found)
-
-
-def _ends_with_separator(node: ast.expr, prefix: Value) -> bool:
-    if isinstance(prefix.constant, str):
-        return prefix.constant.endswith(("/", "\\"))
-    match node:
-        case (
-            ast.BinOp(op=ast.Add(), right=ast.Constant(value="/" | "\\"))
-            | ast.BinOp(op=ast.Add(), right=ast.Attribute(attr="sep"))
-        ):
-            return True
-        case ast.JoinedStr(values=[*_, ast.Constant(value=str(text))]):
-            return text.endswith("/")
-        case ast.JoinedStr(values=[*_, ast.FormattedValue(value=ast.Attribute(attr="sep"))]):
-            return True
-        case ast.Call(func=ast.Attribute(attr="join"), args=[_, ast.Constant(value="")]):
-            return True
-        case _:
-            return False
+        settle(here, node.args[0], kinds={"nosql"})
 
 
 def _relative(here: Point, node: ast.Call) -> None:
     """`p.is_relative_to(ROOT)` with a resolved path."""
     if isinstance(node.func, ast.Attribute):
-        _under_root(here, node.func.value)
+        under_root(here, node.func.value)
 
 
 def _extension(here: Point, node: ast.Call) -> None:
-    """`name.endswith((".png", ".jpg"))` decides what may be uploaded."""
-    if isinstance(node.func, ast.Attribute):
-        here.scope.clear_origins(here.value(node.func.value), {"upload"})
+    """`name.endswith((".png", ".jpg"))` decides what may be uploaded; `host.endswith(".example.com")`, who is asked."""
+    if not isinstance(node.func, ast.Attribute):
+        return
+    tested, ending = here.value(node.func.value), here.value(node.args[0]) if node.args else Value()
+    here.scope.clear_origins(tested, {"upload"})
+    endings = [ending.constant, *(item.constant for item in (ending.items or {}).values())]
+    told = [text for text in endings if isinstance(text, str)]
+    if "host" in tested.marks and told and all(text.startswith(".") for text in told):
+        here.scope.clear_origins(tested, _HOST_KINDS)
+
+
+def _found(here: Point, node: ast.Call) -> None:
+    """`Member.objects.filter(user=…, team=x).exists()`: no longer the client's word alone."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.keyword):
+            settle(here, inner.value, kinds={"session", "authority"})
+
+
+def _signature(here: Point, node: ast.Call) -> None:
+    """`hmac.compare_digest(sent, ours)`: what was signed comes from who holds the key."""
+    del node
+    scope = here.scope
+    scope.bind(VERIFIED, Value())
+    for key, known in list(scope.values.items()):
+        if known.taints:
+            scope.values[key] = known.clear({"object"})
 
 
 _CALL_GUARDS: Mapping[str, Callable[[Point, ast.Call], None]] = {
@@ -239,7 +292,9 @@ _CALL_GUARDS: Mapping[str, Callable[[Point, ast.Call], None]] = {
     "match": _pattern,
     "search": _pattern,
     "isinstance": _instance,
-    "startswith": _starts,
+    "startswith": starts,
     "endswith": _extension,
     "is_relative_to": _relative,
+    "compare_digest": _signature,
+    "exists": _found,
 }

@@ -8,159 +8,253 @@ from dataclasses import replace
 
 from casemate.agents.audit.facts.point import Point
 from casemate.agents.audit.facts.sink import Invocation
-from casemate.agents.audit.facts.syntax import place
-from casemate.agents.audit.facts.values import NOTHING, UNKNOWN, Unknown, Value, gather, merge
+from casemate.agents.audit.facts.values import (
+    NOTHING,
+    UNKNOWN,
+    Unknown,
+    Value,
+    gather,
+    in_order,
+    join,
+    merge,
+    of_elements,
+    of_list,
+)
+from casemate.agents.audit.flow.binding import change
+from casemate.agents.audit.flow.sequences import exact, listed, united
+from casemate.agents.audit.flow.texts import is_module
 
 _Method = Callable[[Point, Invocation], Value | None]
 
 
 def of_container(here: Point, invocation: Invocation) -> Value | None:
     """Lists, dictionaries and configuration objects keep their members apart."""
-    if not isinstance(invocation.node.func, ast.Attribute):
-        copies = invocation.name in {"list", "dict", "tuple"} and len(invocation.args) == 1
-        return Value(taints=invocation.args[0].taints, items=invocation.args[0].items) if copies else None
-    if here.record.may_be_ours(invocation.receiver.name):
+    node = invocation.node.func
+    if not isinstance(node, ast.Attribute) or is_module(here, node.value):
         return None
-    method = _CONTAINER.get(invocation.node.func.attr)
+    if _is_instance(here, invocation.receiver.name):
+        return None
+    method = _CONTAINER.get(node.attr)
     return method(here, invocation) if method is not None else None
 
 
-def of_text(here: Point, invocation: Invocation) -> Value | None:
-    """Methods of strings that decide something: joins, splits, replacements of line breaks."""
-    if not isinstance(invocation.node.func, ast.Attribute):
-        return None
-    method = _TEXT.get(invocation.node.func.attr)
-    return method(here, invocation) if method is not None else None
+def remove(here: Point, target: ast.Subscript) -> None:
+    """`del container[key]`."""
+    held, key = here.value(target.value), here.value(target.slice).constant
+    if held.items and not isinstance(target.slice, ast.Slice):
+        change(here, target.value, changed=_without(held, key))
 
 
-def _owner(invocation: Invocation) -> str:
-    """The place of what a method belongs to."""
-    return place(invocation.node.func.value) if isinstance(invocation.node.func, ast.Attribute) else ""
+def _is_instance(here: Point, name: str) -> bool:
+    """Whether a value is an object of a class of the project, whose methods are its own."""
+    made_by = name.removesuffix("()")
+    last = made_by.rpartition(".")[2]
+    return (
+        name.endswith("()") and here.record.may_be_ours(name) and (made_by in here.record.bases or last[:1].isupper())
+    )
 
 
-def _grow(here: Point, invocation: Invocation) -> Value | None:
+def _changed(here: Point, invocation: Invocation, *, value: Value) -> Value:
+    if isinstance(invocation.node.func, ast.Attribute):
+        change(here, invocation.node.func.value, changed=value)
+    return NOTHING
+
+
+def _without(held: Value, key: Hashable) -> Value:
+    if exact(held) and isinstance(key, int) and held.items:
+        at = key % len(held.items)
+        return replace(held, items=of_list([*listed(held)[:at], *listed(held)[at + 1 :]]).items)
+    return replace(held, items={other: item for other, item in (held.items or {}).items() if other != key})
+
+
+def _append(here: Point, invocation: Invocation) -> Value | None:
     if not invocation.args:
         return None
-    receiver, item = invocation.receiver, invocation.args[-1]
-    in_order = receiver.items is not None and all(isinstance(key, int) for key in receiver.items)
-    if in_order and invocation.name.endswith((".append", ".add")):
-        grown = receiver.put(len(receiver.items or {}), item)
-    else:
-        grown = replace(receiver, taints=merge(receiver.everything(), item.everything()), items=None)
-    if where := _owner(invocation):
-        here.scope.bind(where, grown)
-    return NOTHING
+    held, item = invocation.receiver, invocation.args[-1]
+    if held.items is not None and exact(held):
+        return _changed(here, invocation, value=held.put(len(held.items), item))
+    return _changed(here, invocation, value=held.put_somewhere(NOTHING, item))
+
+
+def _prepend(here: Point, invocation: Invocation) -> Value | None:
+    """`insert(0, x)` and `appendleft(x)`."""
+    held, args = invocation.receiver, invocation.args
+    if not args:
+        return None
+    at = args[0].constant if len(args) > 1 else 0
+    if held.items is None or not exact(held) or not isinstance(at, int) or not 0 <= at <= len(held.items):
+        return _changed(here, invocation, value=held.put_somewhere(NOTHING, args[-1]))
+    found = listed(held)
+    return _changed(here, invocation, value=replace(held, items=of_list([*found[:at], args[-1], *found[at:]]).items))
+
+
+def _extend(here: Point, invocation: Invocation) -> Value | None:
+    held, more = invocation.receiver, invocation.argument(0)
+    if held.items is not None and exact(held) and more.items is not None and exact(more):
+        items = of_list([*listed(held), *listed(more)]).items
+        return _changed(here, invocation, value=replace(held, items=items, constant=UNKNOWN))
+    return _changed(here, invocation, value=held.put_somewhere(NOTHING, more.element()))
+
+
+def _reverse(here: Point, invocation: Invocation) -> Value | None:
+    held = invocation.receiver
+    if held.items is None:
+        return None
+    if exact(held):
+        return _changed(here, invocation, value=replace(held, items=of_list(reversed(listed(held))).items))
+    return _changed(here, invocation, value=of_elements(held.take(UNKNOWN)))
+
+
+def _sort(here: Point, invocation: Invocation) -> Value | None:
+    held = invocation.receiver
+    return _changed(here, invocation, value=of_elements(held.element())) if held.items and in_order(held) else None
+
+
+def _empty(here: Point, invocation: Invocation) -> Value | None:
+    held = invocation.receiver
+    return _changed(here, invocation, value=Value(name=held.name, items={})) if held.items is not None else None
+
+
+def _discard(here: Point, invocation: Invocation) -> Value | None:
+    """`remove(x)`: which member that is, is known where all are constants."""
+    held, gone = invocation.receiver, invocation.argument(0).constant
+    if held.items is None:
+        return None
+    at = next((i for i, item in held.items.items() if not isinstance(gone, Unknown) and item.constant == gone), None)
+    if exact(held) and isinstance(at, int):
+        return _changed(here, invocation, value=_without(held, at))
+    return _changed(here, invocation, value=of_elements(held.take(UNKNOWN)))
 
 
 def _update(here: Point, invocation: Invocation) -> Value | None:
-    receiver, where = invocation.receiver, _owner(invocation)
-    if receiver.items is None or not where:
+    held, other = invocation.receiver, invocation.argument(0)
+    if held.items is None and not other.items and not invocation.keywords:
         return None
-    other = invocation.argument(0)
-    items: dict[Hashable, Value] = {**receiver.items, **(other.items or {})}
-    items.update(invocation.keywords.items())
-    here.scope.bind(where, replace(receiver, items=items, taints=merge(receiver.taints, other.taints)))
-    return NOTHING
+    return _changed(here, invocation, value=united(held, other, dict(invocation.keywords)))
 
 
 def _set_option(here: Point, invocation: Invocation) -> Value | None:
     """`ConfigParser.set(section, option, value)`."""
-    where = _owner(invocation)
-    if len(invocation.args) != 3 or not where:
+    if len(invocation.args) != 3:
         return None
     section, option, item = invocation.args
-    here.scope.bind(where, invocation.receiver.put((section.constant, option.constant), item))
-    return NOTHING
+    held = invocation.receiver
+    if not isinstance(section.constant, str) or not isinstance(option.constant, str):
+        return _changed(here, invocation, value=held.put_somewhere(NOTHING, item))
+    inner = (held.items or {}).get(section.constant, Value(items={}))
+    return _changed(here, invocation, value=held.put(section.constant, inner.put(option.constant, item)))
+
+
+def _read_all(here: Point, invocation: Invocation) -> Value | None:
+    return _changed(here, invocation, value=united(invocation.receiver, invocation.argument(0)))
+
+
+def _section(here: Point, invocation: Invocation) -> Value | None:
+    held, name = invocation.receiver, invocation.argument(0).constant
+    if not isinstance(name, str) or "onfigParser" not in held.name:
+        return None
+    return _changed(here, invocation, value=held.put(name, Value(items={})))
 
 
 def _get(here: Point, invocation: Invocation) -> Value | None:
-    items, args = invocation.receiver.items, invocation.args
-    if not items or not args:
+    held, args = invocation.receiver, invocation.args
+    if not args:
         return None
-    if len(args) >= 2 and (pair := (args[0].constant, args[1].constant)) in items:
-        return items[pair]
-    del here
-    return _or_default(invocation, args[0].constant)
+    if held.items is None:
+        return _looked_up(here, invocation)
+    if len(args) >= 2 and "onfigParser" in held.name:
+        return _or_default(held.take(args[0].constant), args[1].constant, default=invocation.argument(-1, "fallback"))
+    return _or_default(held, args[0].constant, default=invocation.argument(1, "default"))
+
+
+def _set_default(here: Point, invocation: Invocation) -> Value | None:
+    held, key = invocation.receiver, invocation.argument(0).constant
+    if held.items is None or not isinstance(key, str | int):
+        return _get(here, invocation)
+    found = _or_default(held, key, default=invocation.argument(1))
+    _changed(here, invocation, value=held.put(key, found))
+    return found
+
+
+def _looked_up(here: Point, invocation: Invocation) -> Value | None:
+    """What lies under a key is not the key; a library's own `get` is something else."""
+    receiver = invocation.receiver
+    own = f"{here.scope.frame.owner}()."
+    given = receiver.name.endswith("()") and here.record.may_be_ours(receiver.name)
+    if receiver.name and not given and not (here.scope.frame.owner and receiver.name.startswith(own)):
+        return None
+    default = invocation.argument(1, "default").everything()
+    found = receiver.take(args[0].constant) if (args := invocation.args) else receiver
+    return Value(taints=merge(found.everything(), default), marks=receiver.marks & {"json", "built"})
 
 
 def _pop(here: Point, invocation: Invocation) -> Value | None:
-    items = invocation.receiver.items
-    if not items:
+    held = invocation.receiver
+    if not held.items:
         return None
-    in_order = items.keys() == set(range(len(items)))
-    key = invocation.args[0].constant if invocation.args else len(items) - 1
-    if not in_order or not isinstance(key, int):
-        return _or_default(invocation, key)
-    key %= len(items)
-    rest = [item for index, item in items.items() if index != key]
-    if where := _owner(invocation):
-        here.scope.bind(where, replace(invocation.receiver, items=dict(enumerate(rest))))
-    return items[key]
+    first = invocation.name.endswith("popleft")
+    key = 0 if first else invocation.args[0].constant if invocation.args else len(held.items) - 1
+    if not exact(held) or not isinstance(key, int):
+        return held.take(UNKNOWN) if in_order(held) else _or_default(held, key, default=invocation.argument(1))
+    found = held.take(key)
+    _changed(here, invocation, value=_without(held, key))
+    return found
 
 
-def _or_default(invocation: Invocation, key: object) -> Value:
-    found = invocation.receiver.take(key)
-    present = not isinstance(key, Unknown) and key in (invocation.receiver.items or {})
-    default = invocation.argument(1, "default").everything()
-    return found if present else replace(found, taints=merge(found.everything(), default))
+def _or_default(held: Value, key: object, *, default: Value) -> Value:
+    found = held.take(key)
+    if isinstance(key, Unknown):
+        return replace(join(found, default), constant=UNKNOWN)
+    if key in (held.items or {}):
+        return found
+    return join(found, default) if found.taints or found.name else default
 
 
 def _keys(here: Point, invocation: Invocation) -> Value | None:
     del here
-    return Value(taints=invocation.receiver.taints) if invocation.receiver.items is not None else None
+    held = invocation.receiver
+    return of_elements(held.element()) if held.items is not None else None
 
 
-def _replaced(here: Point, invocation: Invocation) -> Value | None:
+def _values(here: Point, invocation: Invocation) -> Value | None:
     del here
-    old = invocation.argument(0).constant
-    if isinstance(old, str) and {"\n", "\r"} & {*old}:
-        return replace(invocation.receiver, taints=invocation.receiver.clear({"log", "header"}).taints)
-    return None
+    held = invocation.receiver
+    return of_elements(held.take(UNKNOWN)) if held.items is not None else None
 
 
-def _encoded(here: Point, invocation: Invocation) -> Value | None:
-    if str(invocation.argument(0).constant).replace("-", "_") == "unicode_escape":
-        return invocation.receiver.clear({"log", "header"})
-    return _same(here, invocation)
-
-
-def _same(here: Point, invocation: Invocation) -> Value | None:
-    """Another writing of the same text."""
+def _pairs(here: Point, invocation: Invocation) -> Value | None:
     del here
-    return replace(invocation.receiver, constant=UNKNOWN)
-
-
-def _split(here: Point, invocation: Invocation) -> Value | None:
-    """`name.rsplit(".")` is how the extension is found."""
-    del here
-    if invocation.argument(0).constant == ".":
-        return Value(taints=invocation.function.everything(), marks=frozenset({"extension"}))
-    return None
-
-
-def _built(here: Point, invocation: Invocation) -> Value | None:
-    """`template.format(…)` and `separator.join(…)`."""
-    del here
-    if invocation.name.endswith(".join") and not isinstance(invocation.receiver.constant, str):
+    held = invocation.receiver
+    if held.items is None or invocation.args:
         return None
-    return gather(invocation.receiver, *invocation.args, *invocation.keywords.values()).marked("built")
+    return of_elements(Value(items={0: held.element(), 1: held.take(UNKNOWN)}))
+
+
+def _write(here: Point, invocation: Invocation) -> Value | None:
+    """A file in memory holds what is written into it."""
+    held = invocation.receiver
+    if held.name not in {"io.StringIO()", "io.BytesIO()"}:
+        return None
+    return _changed(here, invocation, value=replace(gather(held, *invocation.args), name=held.name))
 
 
 _CONTAINER: Mapping[str, _Method] = {
-    **dict.fromkeys(("append", "add", "insert", "appendleft", "put", "extend", "push"), _grow),
+    **dict.fromkeys(("append", "add", "put", "push", "put_nowait"), _append),
+    **dict.fromkeys(("insert", "appendleft"), _prepend),
+    **dict.fromkeys(("extend", "extendleft"), _extend),
+    **dict.fromkeys(("write", "writelines"), _write),
+    **dict.fromkeys(("remove", "discard"), _discard),
+    **dict.fromkeys(("pop", "popleft"), _pop),
+    "reverse": _reverse,
+    "sort": _sort,
+    "clear": _empty,
     "update": _update,
+    "read_dict": _read_all,
+    "add_section": _section,
     "set": _set_option,
     "get": _get,
-    "setdefault": _get,
-    "pop": _pop,
+    "setdefault": _set_default,
     "keys": _keys,
-}
-_TEXT: Mapping[str, _Method] = {
-    **dict.fromkeys(("lower", "upper", "strip", "lstrip", "rstrip", "casefold", "title", "decode", "copy"), _same),
-    "encode": _encoded,
-    "replace": _replaced,
-    "rsplit": _split,
-    "rpartition": _split,
-    "format": _built,
-    "join": _built,
+    "values": _values,
+    "items": _pairs,
 }

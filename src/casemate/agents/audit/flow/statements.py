@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import ast
-import functools
-from collections import deque
-from collections.abc import Callable
-from dataclasses import replace
 
-from casemate.agents.audit.checks import defaults, secrets, weak
+from casemate.agents.audit.checks import defaults, hiding, weak
+from casemate.agents.audit.facts.point import Point
 from casemate.agents.audit.facts.record import Record
-from casemate.agents.audit.facts.scope import Frame, Scope
+from casemate.agents.audit.facts.scope import CONTENT_TYPE, Frame, Scope
 from casemate.agents.audit.facts.sink import Sink
 from casemate.agents.audit.facts.summary import Module
-from casemate.agents.audit.facts.syntax import Source, bound_names, imports, module_name, place
-from casemate.agents.audit.facts.values import NOTHING, Attribute, Value, from_origin, gather, join
-from casemate.agents.audit.flow import handlers
+from casemate.agents.audit.facts.syntax import Source, bound_names, imports, module_name, place, stars
+from casemate.agents.audit.facts.values import NOTHING, Value, gather
+from casemate.agents.audit.flow import guards, handlers, members
 from casemate.agents.audit.flow.binding import bind
-from casemate.agents.audit.flow.control import CONTROL, Control
-from casemate.agents.audit.flow.promises import promise
-from casemate.finding import Confidence
+from casemate.agents.audit.flow.control import CONTROL
+from casemate.agents.audit.flow.definitions import Definer
+from casemate.agents.audit.sinks import places
 
-_Definition = ast.FunctionDef | ast.AsyncFunctionDef
 _PLAIN_TYPES = ("text/plain", "application/json", "text/csv", "application/octet-stream")
-_SESSION = Sink("trust-boundary", "session", confidence=Confidence.MEDIUM)
 _PAGE = Sink("cross-site-scripting", "html")
 
 
@@ -36,39 +31,39 @@ def summarize(source: Source, *, snippet: bool = False) -> Module:
     """
     name = module_name(source.path)
     names = imports(source.tree, name, package=source.path.endswith("__init__.py"))
-    known = tuple({secret.text for secret in secrets.find(source.tree)})
-    record = Record(source, name, names, snippet, secrets=known, assigned=bound_names(source.tree))
+    record = Record(source, name, names, snippet, secrets=hiding.texts(source), assigned=bound_names(source.tree))
+    record.handed_over = handlers.handed_over(record)
+    record.clean_options = handlers.clean_options(record)
     Walker(record).module()
     return record.summary()
 
 
-class Walker(Control):
+class Walker(Definer):
     """Walks statements in order; functions are walked after the module's body, so that they see its globals."""
-
-    def __init__(self, record: Record) -> None:
-        super().__init__(record)
-        self._pending: deque[Callable[[], None]] = deque()
 
     def module(self) -> None:
         """Walk the whole file."""
         record = self.record
-        for secret in secrets.find(record.source.tree):
-            record.weak("hard-coded-secret", secret.node, confidence=secret.confidence)
-        record.aliases.update({f"{record.name}.{name}": dotted for name, dotted in record.names.items()})
+        weak.module(record)
+        record.stars = stars(record.source.tree, record.name, package=record.source.path.endswith("__init__.py"))
+        record.aliases.update({f"{record.name}.{name}": dotted for name, dotted in record.names.items() if name != "*"})
         scope = self.block(record.source.tree.body, Scope(Frame(record.name)))
         for name, value in scope.values.items():
             if name.isidentifier():
                 record.store(record.name, name, value=value)
-                if value.name and value.name != f"{record.name}.{name}":
+                if value.name and "(" not in value.name and value.name != f"{record.name}.{name}":
                     record.aliases[f"{record.name}.{name}"] = value.name
-        while self._pending:
-            self._pending.popleft()()
+        self.finish()
 
     def assign(self, node: ast.Assign, scope: Scope) -> Scope:
         """`a = b = value`."""
         value = self.evaluator.value(node.value, scope)
         for target in node.targets:
             self._store(target, scope, value=value)
+            if isinstance(target, ast.Name) and isinstance(
+                node.value, ast.Compare | ast.Call | ast.BoolOp | ast.UnaryOp
+            ):
+                scope.remember(target.id, node.value)
         return scope
 
     def annotated(self, node: ast.AnnAssign, scope: Scope) -> Scope:
@@ -89,14 +84,17 @@ class Walker(Control):
             self._into_attribute(target, scope, value=value)
         elif isinstance(target, ast.Subscript):
             self._into_member(target, scope, value=value)
-        elif isinstance(target, ast.Name) and target.id in scope.frame.shared:
-            self.record.store(self.record.name, target.id, value=value)
-        bind(target, value, scope=scope)
+        bind(Point(self.evaluator, scope), target, value=value)
 
     def _into_attribute(self, target: ast.Attribute, scope: Scope, *, value: Value) -> None:
         owner = self.evaluator.value(target.value, scope)
-        if owner.name.endswith("()") and owner.name.count("(") == 1:
-            self.record.store(owner.name[:-2], target.attr, value=value)
+        sends = str(scope.values.get(CONTENT_TYPE, NOTHING).constant)
+        sink = places.attribute(place(target.value), target.attr, sends=sends)
+        if sink is not None:
+            self.record.sink(sink, target, reached=value)
+        if target.attr in {"content_type", "media_type"}:
+            html = value.name == "falcon.MEDIA_HTML"
+            scope.bind(CONTENT_TYPE, Value(constant="text/html") if html else value)
         if target.attr in {"content_type", "mimetype"} and str(value.constant).startswith(_PLAIN_TYPES):
             scope.clear(place(target.value), owner, kinds={"html"})
 
@@ -106,8 +104,9 @@ class Walker(Control):
         if str(key.constant).lower() == "content-type" and str(value.constant).startswith(_PLAIN_TYPES):
             owner = target.value.value if isinstance(target.value, ast.Attribute) else target.value
             scope.clear(place(owner), self.evaluator.value(owner, scope), kinds={"html"})
-        if container.name in {"flask.session", "session", "web.request.session"}:
-            self.record.sink(_SESSION, target, reached=gather(value, key))
+        sink = places.member(container.name, place(target.value), key=key.constant)
+        if sink is not None:
+            self.record.sink(sink, target, reached=gather(value, key) if sink.rule == "trust-boundary" else value)
 
     def expression(self, node: ast.Expr, scope: Scope) -> Scope:
         """A call for its effect; some never come back."""
@@ -127,6 +126,8 @@ class Walker(Control):
         return scope
 
     def _page(self, node: ast.expr, scope: Scope, *, value: Value) -> None:
+        self.record.sink(_PAGE, node, reached=places.answer(value))
+        self.record.sink(places.REDIRECT, node, reached=places.location(value))
         if not scope.frame.html or isinstance(node, ast.Dict | ast.List):
             return
         if isinstance(node, ast.Tuple):
@@ -145,66 +146,16 @@ class Walker(Control):
     def forget(self, node: ast.Delete, scope: Scope) -> Scope:
         """`del`."""
         for target in node.targets:
+            if isinstance(target, ast.Subscript):
+                members.remove(Point(self.evaluator, scope), target)
             scope.values.pop(place(target), None)
         return scope
 
-    def define(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> Scope:
-        """A function is walked later, with the names that it can see."""
-        inside = scope.frame.name if scope.frame.name == self.record.name else f"{scope.frame.name}.<locals>"
-        name = f"{scope.frame.owner or inside}.{node.name}" if _in_class(scope) else f"{inside}.{node.name}"
-        owner = scope.frame.owner if _in_class(scope) else ""
-        for decorator in node.decorator_list:
-            self.evaluator.value(decorator, scope)
-        weak.function(self.record, node)
-        if not owner:
-            scope.bind(node.name, Value(name=name))
-        outer = scope if not _in_class(scope) else Scope(scope.frame, dict(scope.values))
-        later = functools.partial(self._function, node, scope=outer, name=name, owner=owner)
-        if node.name == "__init__":
-            self._pending.appendleft(later)  # other methods read what it stores
-        else:
-            self._pending.append(later)
+    def demand(self, node: ast.Assert, scope: Scope) -> Scope:
+        """`assert`: what it tests holds behind it, as the program is run without `-O`."""
+        self.evaluator.value(node.test, scope)
+        guards.refine(Point(self.evaluator, scope), node.test, outcome=True)
         return scope
-
-    def _function(self, node: _Definition, *, scope: Scope, name: str, owner: str) -> None:
-        role = handlers.role(self.record, node)
-        shared = frozenset(n for s in ast.walk(node) if isinstance(s, ast.Global) for n in s.names)
-        arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-        method = bool(owner) and not handlers.is_static(node)
-        parameters = tuple(argument.arg for argument in arguments)
-        frame = Frame(name, owner, html=role.html, route=role.web, parameters=parameters, shared=shared)
-        scope = Scope(frame, dict(scope.values))
-        for key in shared:
-            known = scope.values.get(key, NOTHING)
-            scope.values[key] = replace(
-                join(known, from_origin(Attribute(self.record.name, key))), constant=known.constant
-            )
-        values = handlers.arguments(self.record, node, frame=frame, role=role)
-        for argument, value in values.items():
-            scope.bind(argument, value)
-        if method and parameters:
-            scope.bind(parameters[0], Value(name=f"{owner}()"))
-        end = self.block(node.body, scope)
-        if end.alive:
-            frame.exits.append((None, end))
-        self.record.functions[name] = promise(self.evaluator, frame, values=values, method=method)
-
-    def make(self, node: ast.ClassDef, scope: Scope) -> Scope:
-        """A class: its body is walked now, its methods later."""
-        name = f"{scope.frame.owner or scope.frame.name}.{node.name}"
-        self.record.bases[name] = tuple(self.evaluator.value(base, scope).name for base in node.bases)
-        self.record.fields[f"{name}()"] = handlers.fields(node)
-        inner = Scope(Frame(name, owner=name), dict(scope.values))
-        inner = self.block(node.body, inner)
-        for key, value in inner.values.items():
-            if key.isidentifier() and value is not scope.values.get(key):
-                self.record.store(name, key, value=value)
-        scope.bind(node.name, Value(name=name))
-        return scope
-
-
-def _in_class(scope: Scope) -> bool:
-    return bool(scope.frame.owner) and scope.frame.name == scope.frame.owner
 
 
 def _as_load(target: ast.expr) -> ast.expr:
@@ -226,6 +177,7 @@ Walker.steps = {
     ast.Return: Walker.give_back,
     ast.Raise: Walker.stop,
     ast.Delete: Walker.forget,
+    ast.Assert: Walker.demand,
     ast.FunctionDef: Walker.define,
     ast.AsyncFunctionDef: Walker.define,
     ast.ClassDef: Walker.make,

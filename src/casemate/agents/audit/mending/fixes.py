@@ -7,17 +7,16 @@ automatic fix the text is empty, and the rule's guidance speaks.
 from __future__ import annotations
 
 import ast
-import textwrap
 from collections.abc import Sequence
 
-from casemate.agents.audit.checks.secrets import find as find_secrets
+from casemate.agents.audit.checks.hiding import texts
 from casemate.agents.audit.facts.masking import masked
 from casemate.agents.audit.facts.syntax import Source, imports, parse
 from casemate.agents.audit.flow.statements import summarize
 from casemate.agents.audit.mending.edits import Edit, Region, find, region, replaced
 from casemate.agents.audit.mending.menders import MENDERS, Site
 from casemate.agents.audit.reading.files import UNREADABLE, load
-from casemate.finding import Location
+from casemate.finding import Location, Patch
 
 MENDED = frozenset(MENDERS)
 """Rules that can have an automatic fix."""
@@ -34,17 +33,17 @@ _TWINS = {
 _MAX_LINES = 20
 
 
-def mend_file(root: str, asked: tuple[str, Wanted]) -> list[str]:
+def mend_file(root: str, asked: tuple[str, Wanted]) -> list[Patch | None]:
     """`mend` for one file of a tree, in a worker; a file that changed under us and cannot be read gets no fixes."""
     path, wanted = asked
     try:
         return mend(load(root, path), wanted, snippet=False)
     except UNREADABLE:
-        return [""] * len(wanted)
+        return [None] * len(wanted)
 
 
-def mend(source: Source, wanted: Wanted, *, snippet: bool) -> list[str]:
-    """Corrected statements for findings of one file; empty where no safe fix exists.
+def mend(source: Source, wanted: Wanted, *, snippet: bool) -> list[Patch | None]:
+    """Corrected statements for findings of one file, in their place; None where no safe fix exists.
 
     Args:
         source: the file.
@@ -52,14 +51,20 @@ def mend(source: Source, wanted: Wanted, *, snippet: bool) -> list[str]:
         snippet: whether the file was analysed as a snippet.
     """
     names = imports(source.tree, "", package=False)
-    secrets = tuple(secret.text for secret in find_secrets(source.tree))
-    fixed = []
+    secrets = texts(source)
+    fixed: list[Patch | None] = []
     for rule, location in wanted:
         edits = _propose(source, (rule, location), names=names)
         change = region(source, edits) if edits else None
         proven = change is not None and accepts(source, (rule, location), change=change, snippet=snippet)
-        fixed.append(masked(textwrap.dedent(change.text), secrets) if change is not None and proven else "")
+        fixed.append(_patch(source, change, secrets=secrets) if change is not None and proven else None)
     return fixed
+
+
+def _patch(source: Source, change: Region, *, secrets: tuple[str, ...]) -> Patch:
+    old = "\n".join(source.lines[change.first - 1 : change.last])
+    before, after = masked(old, secrets), masked(change.text, secrets)
+    return Patch(change.first, change.last, before, after, masked=(before, after) != (old, change.text))
 
 
 def accepts(source: Source, found: tuple[str, Location], *, change: Region, snippet: bool) -> bool:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from casemate.agents.audit.facts.summary import Module
 from casemate.agents.audit.facts.syntax import Source, parse
 from casemate.agents.audit.flow.statements import summarize
-from casemate.agents.audit.reading.material import decode
+from casemate.agents.audit.javascript.summary import summarize as summarize_script
+from casemate.agents.audit.reading.encodings import SNIFF_BYTES, decode
+from casemate.agents.audit.reading.kinds import Kind, kind
+from casemate.agents.audit.reading.notebooks import summarize_notebook
+from casemate.agents.audit.reading.plain import search
 
 UNREADABLE = (OSError, SyntaxError, ValueError, RecursionError, MemoryError)
 """What reading a hostile file can raise."""
@@ -19,8 +24,11 @@ def summaries(root: str, paths: tuple[str, ...]) -> list[Module | str]:
 
 
 def load(root: str, path: str) -> Source:
-    """A parsed file. Raises what UNREADABLE holds."""
-    return parse(decode((Path(root) / path).read_bytes()), path)
+    """A parsed Python file. Raises what UNREADABLE holds, a ValueError too where the file is none."""
+    data = (Path(root) / path).read_bytes()
+    if kind(path, data[:SNIFF_BYTES]) is not Kind.PYTHON:
+        raise ValueError("not a Python file")
+    return parse(decode(data).text, path)
 
 
 def reason(error: BaseException) -> str:
@@ -38,6 +46,23 @@ def reason(error: BaseException) -> str:
 
 def _summary(root: str, path: str) -> Module | str:
     try:
-        return summarize(load(root, path))
+        data = (Path(root) / path).read_bytes()
+        decoded = decode(data)
+        found = _read(decoded.text, path, how=kind(path, data[:SNIFF_BYTES]))
     except UNREADABLE as error:
         return reason(error)
+    return replace(found, remarks=(decoded.remark, *found.remarks)) if decoded.remark else found
+
+
+def _read(text: str, path: str, *, how: Kind | None) -> Module:
+    match how:
+        case Kind.PYTHON:
+            return summarize(parse(text, path))
+        case Kind.NOTEBOOK:
+            return summarize_notebook(text, path)
+        case Kind.SCRIPT:
+            return summarize_script(text, path)
+        case Kind.SETTINGS | Kind.TEXT:
+            return search(text, path, kind=how)
+        case None:
+            raise ValueError("it changed while it was read")

@@ -5,92 +5,75 @@ Links are never followed out of the root, nothing of the tree is executed, and n
 
 from __future__ import annotations
 
-import codecs
-import io
 import os
-import re
 import stat
-import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from casemate.agents.audit.reading.archives import is_archive
+from casemate.agents.audit.reading.checkout import Checkout, is_top
+from casemate.agents.audit.reading.encodings import SNIFF_BYTES, is_binary
+from casemate.agents.audit.reading.ignoring import Ignoring, ignoring, ignoring_of
+from casemate.agents.audit.reading.kinds import Kind, kind
 from casemate.errors import UsageError
 from casemate.finding import Unread
 
 MAX_FILE_BYTES = 10 * 1000 * 1000
 _HISTORY = frozenset({".git", ".hg", ".svn", ".bzr", ".jj", "CVS", "_darcs"})
 _CACHES = frozenset({"__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".tox", ".nox"})
-_PYTHON = (".py", ".pyw")
-_SHEBANG = re.compile(rb"^#!.*\bpython[0-9.]*\b")
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
+
+
+_HELD = dict.fromkeys(_HISTORY, "version control's own folder, not entered") | dict.fromkeys(
+    _CACHES, "tool cache, not entered"
 )
-_SNIFF_BYTES = 4096
+"""Folders that are not entered, and why."""
+ARCHIVE = "archive, not opened (`--archives` opens it)"
+_BUNDLES = (".js", ".mjs", ".cjs", ".css", ".map")
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """`python` are paths to analyse, relative to `root` with forward slashes, in order; the rest says why not."""
+    """`files` are paths to analyse, relative to `root` with forward slashes, in order; the rest says why not."""
 
     root: Path
-    python: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
     skipped: tuple[Unread, ...] = ()
     failed: tuple[Unread, ...] = ()
 
 
-def walk(root: Path) -> Material:
+def walk(root: Path, *, ignore: bool = True) -> Material:
     """Sort every file under a root; a single file is its own material.
+
+    Args:
+        root: a folder or a file.
+        ignore: whether to leave out what git leaves alone (a single file is never left out).
 
     Raises:
         UsageError: the path is not there, cannot be read, or holds no file.
     """
-    base, entries = (root, _entries(root)) if _is_folder(root) else (root.parent, iter([root]))
-    python: list[str] = []
+    is_folder = _is_folder(root)
+    base = root if is_folder else root.parent
+    files: list[str] = []
     skipped: list[Unread] = []
     failed: list[Unread] = []
     real = os.path.realpath(base)
-    for entry in entries:
+    for entry, ignored in _entries(root, ignore=ignore) if is_folder else [(root, False)]:
         path = entry.relative_to(base).as_posix()
         try:
-            reason = _reason_to_skip(entry, real)
+            reason = "ignored by .gitignore" if ignored else _reason_to_skip(entry, real)
         except OSError as error:
             failed.append(Unread(path, f"cannot be read: {error.strerror or error}"))
             continue
         if reason:
             skipped.append(Unread(path, reason))
         else:
-            python.append(path)
-    if not (python or skipped or failed):
+            files.append(path)
+    if not (files or skipped or failed):
         raise UsageError(
             "nothing to audit: the folder is empty", where=str(root), remedy="name a folder that has files"
         )
-    return Material(base, tuple(python), tuple(skipped), tuple(failed))
-
-
-def decode(data: bytes) -> str:
-    """A source file's text by its BOM, its coding line (PEP 263), UTF-8, UTF-16 without a BOM, or GBK.
-
-    Raises:
-        ValueError: no reading makes sense of it; the message says which were tried.
-    """
-    for bom, encoding in _BOMS:
-        if data.startswith(bom):
-            return data.decode(encoding)
-    for encoding in (_declared(data), "utf-8", _wide(data), "gb18030"):
-        if not encoding:
-            continue
-        try:
-            text = data.decode(encoding)
-        except (UnicodeDecodeError, LookupError):
-            continue
-        if "\0" not in text or encoding == "gb18030":
-            return text
-    raise ValueError("neither UTF-8, UTF-16 nor GBK")
+    return Material(base, tuple(files), tuple(skipped), tuple(failed))
 
 
 def _is_folder(root: Path) -> bool:
@@ -105,29 +88,33 @@ def _is_folder(root: Path) -> bool:
     return is_folder
 
 
-def _entries(root: Path) -> Iterator[Path]:
-    """Files in order, and folders that are not entered (they are one line of the ledger each)."""
-    waiting = [(root, True)]
+def _entries(root: Path, *, ignore: bool) -> Iterator[tuple[Path, bool]]:
+    """Files in order, and folders that are not entered (one line of the ledger each), with whether git ignores them."""
+    real = Path(os.path.realpath(root))
+    waiting: list[tuple[Path, bool, Ignoring | None]] = [(root, True, ignoring_of(root) if ignore else None)]
     while waiting:
-        path, is_folder = waiting.pop()
-        if not is_folder or (path != root and _reason_not_to_enter(path)):
-            yield path
+        path, is_folder, rules = waiting.pop()
+        if path != root and rules and rules.ignores(real / path.relative_to(root), is_folder=is_folder):
+            yield path, path.name not in _HELD
             continue
+        if not is_folder or (path != root and _reason_not_to_enter(path)):
+            yield path, False
+            continue
+        if ignore and path != root and is_top(path):  # a submodule, or a checkout within: it has rules of its own
+            rules = ignoring(Checkout(real / path.relative_to(root)))
         try:
             with os.scandir(path) as scan:
                 entries = sorted(scan, key=lambda entry: entry.name, reverse=True)
-                inner = [(Path(entry.path), entry.is_dir(follow_symlinks=False)) for entry in entries]
+                inner = [(Path(entry.path), entry.is_dir(follow_symlinks=False), rules) for entry in entries]
         except OSError:
-            yield path
+            yield path, False
             continue
         waiting += inner
 
 
 def _reason_not_to_enter(folder: Path) -> str:
-    if folder.name in _HISTORY:
-        return "version control's own folder, not entered"
-    if folder.name in _CACHES:
-        return "tool cache, not entered"
+    if folder.name in _HELD:
+        return _HELD[folder.name]
     if folder.name == "node_modules" or os.path.isfile(folder / "pyvenv.cfg"):  # noqa: PTH113 - too long a path is False
         return "installed packages, not entered"
     return ""
@@ -147,10 +134,22 @@ def _reason_to_skip(path: Path, root: str) -> str:
         return "not a regular file"
     with path.open("rb") as file:
         size_bytes = os.fstat(file.fileno()).st_size
-        head = file.read(_SNIFF_BYTES)
-    if not (path.suffix in _PYTHON or (not path.suffix and _SHEBANG.match(head))):
-        return "not text" if _is_binary(head) else f"no rules for this language ({path.suffix or path.name})"
+        head = file.read(SNIFF_BYTES)
+    if kind(path.name, head) is None:
+        return _reason_without_rules(path, head)
+    if is_binary(head) and kind(path.name, head) is not Kind.PYTHON:
+        return "not text"
     return f"larger than {MAX_FILE_BYTES // 1_000_000} MB" if size_bytes > MAX_FILE_BYTES else ""
+
+
+def _reason_without_rules(path: Path, head: bytes) -> str:
+    if is_archive(path.name):
+        return ARCHIVE
+    if is_binary(head):
+        return "not text"
+    if path.suffix in _BUNDLES and len(head) == SNIFF_BYTES and b"\n" not in head:
+        return "minified"
+    return f"no rules for this language ({path.suffix or path.name})"
 
 
 def _reason_not_to_follow(link: Path, root: str) -> str:
@@ -159,25 +158,3 @@ def _reason_not_to_follow(link: Path, root: str) -> str:
         return "link that leads nowhere"
     inside = Path(os.path.realpath(link)).is_relative_to(root)
     return "link within the audited folder, not followed" if inside else "link out of the audited folder, not followed"
-
-
-def _is_binary(head: bytes) -> bool:
-    return b"\0" in head and not any(head.startswith(bom) for bom, _ in _BOMS) and not _wide(head)
-
-
-def _declared(data: bytes) -> str:
-    """The encoding that the first two lines declare; empty where there is none or it is unknown."""
-    try:
-        encoding, lines = tokenize.detect_encoding(io.BytesIO(data[:_SNIFF_BYTES]).readline)
-    except (SyntaxError, UnicodeDecodeError):
-        return ""
-    return encoding if any(b"coding" in line for line in lines) else ""
-
-
-def _wide(data: bytes) -> str:
-    """UTF-16 without a BOM shows as a null in every other byte of mostly ASCII text."""
-    head = data[:_SNIFF_BYTES]
-    half = max(len(head) // 2, 1)
-    if head[1::2].count(0) > half * 0.7:
-        return "utf-16-le"
-    return "utf-16-be" if head[0::2].count(0) > half * 0.7 else ""

@@ -20,6 +20,8 @@ RULES = (
         fix_zh="先解析路径，再连同分隔符与根目录比较（`os.path.commonpath`、`Path.is_relative_to`），"
         "或只保留 `os.path.basename`。",
         purpose="`..` climbs, an absolute path replaces the root, and `/srv/docs-old` also begins with `/srv/docs`.",
+        blind="Paths on the command line; open files and uploads as such; storages that refuse to leave their "
+        "folder (Django's, `send_from_directory`, `static_file`). Links below the root.",
         bad="""\
 import os
 from flask import Flask, request
@@ -60,6 +62,8 @@ def document():
         fix_en="Accept only extensions of a fixed list, and store under a name of your own.",
         fix_zh="只接受固定列表中的扩展名，并用自己生成的文件名保存。",
         purpose="A file that the server or a browser takes for code runs when it is fetched.",
+        blind="Whether the folder is served or its files run; buckets of clouds. The declared content type is "
+        "no check, the extension and the format found by an image library are.",
         bad="""\
 import os
 from flask import Flask, request

@@ -18,6 +18,8 @@ RULES = (
         fix_en="Pass a list of arguments without a shell; where a shell is needed, quote with `shlex.quote`.",
         fix_zh="以参数列表方式调用且不使用 shell；必须用 shell 时用 `shlex.quote` 转义。",
         purpose="A shell reads separators, pipes and substitutions in the text that it is given.",
+        blind="Arguments in a list, even ones that begin with a dash; programs that read a command from a file "
+        "or the environment; the program's name where it comes from the command line of who runs it.",
         bad="""\
 import subprocess
 from flask import Flask, request
@@ -49,11 +51,13 @@ def ping():
         severity=Severity.CRITICAL,
         title_en="Untrusted text is evaluated",
         title_zh="对不可信文本求值（eval 注入）",
-        message_en="Untrusted data is evaluated as Python, so it can do whatever this program can.",
-        message_zh="不可信数据被当作 Python 表达式求值，攻击者可以执行任意代码。",
+        message_en="Untrusted data is evaluated as code, so it can do whatever this program can.",
+        message_zh="不可信数据被当作代码求值，攻击者可以执行任意代码。",
         fix_en="Use `ast.literal_eval` for literals, or look the wish up in a table of what is allowed.",
         fix_zh="仅需字面量时用 `ast.literal_eval`；否则从允许的操作表中查找。",
         purpose="`eval` runs calls and imports; no filter on its text is complete.",
+        blind="Look-alikes that only take literals (`ast.literal_eval`, `json`). A tree that was checked node "
+        "by node before it is compiled counts as unchecked.",
         bad="""\
 from flask import Flask, request
 
@@ -86,6 +90,7 @@ def total():
         fix_en="Choose the function or module from a fixed table by the untrusted name.",
         fix_zh="用不可信的名称在固定表中查找函数或模块，而不是执行它。",
         purpose="Executed text has all the rights of the program.",
+        blind="`getattr` with an untrusted name; modules that the command line names, which is what it is for.",
         bad="""\
 import importlib
 from flask import Flask, request
@@ -120,6 +125,8 @@ def plugin():
         fix_en="Keep the template constant and pass the data as a variable.",
         fix_zh="模板保持不变，把数据作为变量传入。",
         purpose="Template expressions reach Python objects, and from them the whole program.",
+        blind="`str.format` with a chosen format; templates that lie in a database. Jinja's sandbox counts as "
+        "safe, `string.Template` has nothing to reach.",
         bad="""\
 from flask import Flask, render_template_string, request
 
@@ -151,6 +158,8 @@ def hello():
         fix_en="Use a data format (`json`, `yaml.safe_load`), or check a signature before loading.",
         fix_zh="使用纯数据格式（`json`、`yaml.safe_load`），或在加载前验证签名。",
         purpose="Pickle and unsafe YAML name functions to call while they are read.",
+        blind="A signature that was checked before (`hmac.compare_digest`, itsdangerous, Fernet) makes loading "
+        "safe, whoever holds the key. Files of the program itself.",
         bad="""\
 import pickle
 from flask import Flask, request
@@ -185,6 +194,9 @@ def basket():
         fix_en="Use `etree.XMLParser(resolve_entities=False, no_network=True)` or defusedxml.",
         fix_zh="使用 `etree.XMLParser(resolve_entities=False, no_network=True)` 或 defusedxml。",
         purpose="A document type may declare entities that stand for files or addresses.",
+        blind="The parsers of the standard library do not fetch external entities unless told to, so only that "
+        "is flagged. Lxml 5 no longer expands external ones by default; below it does, hence the medium "
+        "confidence.",
         bad="""\
 from flask import Flask, request
 from lxml import etree
@@ -221,6 +233,8 @@ def order():
         fix_en="Name the fields that may be set.",
         fix_zh="明确列出允许设置的字段。",
         purpose="`Model(**request.json)` also takes `is_admin`.",
+        blind="Models that check their fields (pydantic, forms, serialisers); fields that the program names "
+        "itself, or keys that were compared with a list.",
         bad="""\
 from flask import Flask, request
 from shop.models import current_user

@@ -19,6 +19,8 @@ RULES = (
         "choose it from a fixed list.",
         fix_zh="用参数绑定传值（sqlite3 用 `?`）。表名、列名无法绑定，应从固定的允许列表中选取。",
         purpose="A statement is code. Text that reaches it by concatenation or formatting is executed with it.",
+        blind="Statements that come out of the database or a file; names of columns that a mapper of objects "
+        "checks itself; an escape of one's own is not judged, so it counts as none.",
         bad="""\
 import sqlite3
 from flask import Flask, request
@@ -57,6 +59,9 @@ def user():
         fix_en="Convert each field to the type that it must have (`str(...)`), and never pass `$where` text.",
         fix_zh="把每个字段转换成应有的类型（如 `str(...)`），不要把文本传给 `$where`。",
         purpose='A field that should be text may be `{"$ne": ""}` when it comes from JSON, and matches everything.',
+        blind="Text of forms and addresses, which can hold no operator; what is stored (`insert_one`); values "
+        "under `$eq` and its like, which are only compared. `find` on an object that does not look like a "
+        "collection.",
         bad="""\
 from flask import Flask, jsonify, request
 from pymongo import MongoClient
@@ -96,6 +101,8 @@ def login():
         fix_en="Escape it with `ldap.filter.escape_filter_chars` (filters) or `ldap.dn.escape_dn_chars` (names).",
         fix_zh="过滤器用 `ldap.filter.escape_filter_chars` 转义，名称用 `ldap.dn.escape_dn_chars` 转义。",
         purpose="Brackets and stars have a meaning in filters; unescaped they turn one entry into all of them.",
+        blind="Filters and names are escaped in different ways, and only the right one counts. A whole name "
+        "from outside, as a login of its own, is left alone.",
         bad="""\
 import ldap
 from flask import Flask, request
@@ -135,6 +142,7 @@ def person():
         fix_en="Pass it as an XPath variable: `tree.xpath('//user[@name=$name]', name=name)`.",
         fix_zh="用 XPath 变量传值：`tree.xpath('//user[@name=$name]', name=name)`。",
         purpose="A quote in the data ends the literal, and what follows is part of the expression.",
+        blind="XPath variables are safe. Expressions of other engines than lxml, ElementTree, elementpath and parsel.",
         bad="""\
 from flask import Flask, request
 from lxml import etree
@@ -172,6 +180,7 @@ def mail():
         fix_en="Escape it with `re.escape`, or search for it as plain text.",
         fix_zh="用 `re.escape` 转义，或按普通文本查找。",
         purpose="Python's matcher backtracks; a chosen expression takes exponential time on a short text.",
+        blind="Patterns of a database (`__regex`, `$regex`); engines without backtracking (re2).",
         bad="""\
 import re
 from flask import Flask, request

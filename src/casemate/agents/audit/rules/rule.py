@@ -15,7 +15,8 @@ class Rule:
     """One kind of weakness.
 
     `cwe` is an id that MITRE allows for mapping and `name` its official name; `message` says what is wrong where it is
-    found, `fix` what to do; `bad` is flagged and `good`, its repaired twin, is not.
+    found, `fix` what to do; `bad` is flagged and `good`, its repaired twin, is not. `blind` says what the rule does not
+    see, and where it keeps silent on purpose.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Rule:
     bad: str
     good: str
     sheet: str = ""
+    blind: str = ""
 
     @property
     def references(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Rules for what a web application sends and where it goes: pages, redirects, requests, headers, cookies, logs."""
+"""Rules for what a web application sends and where it goes: pages, redirects, requests, the session."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ RULES = (
         fix_en="Render a template with automatic escaping, or escape with `markupsafe.escape`.",
         fix_zh="使用自动转义的模板渲染，或用 `markupsafe.escape` 转义。",
         purpose="A browser cannot tell the site's own markup from markup that came with the data.",
+        blind="Data that was stored first and comes from a database; templates that switch escaping off inside; "
+        "the place in the page: an escaped `javascript:` address is still one.",
         bad="""\
 from flask import Flask, request
 
@@ -75,6 +77,7 @@ pages = Environment(loader=FileSystemLoader("pages"), autoescape=select_autoesca
         fix_en="Redirect only to addresses of this site: `url_for`, or a host from a fixed list.",
         fix_zh="只跳转到本站地址：使用 `url_for`，或主机名在固定列表中。",
         purpose="Readers trust the address that they see; the redirect spends that trust.",
+        blind="Paths behind a fixed beginning; addresses of this very request.",
         bad="""\
 from flask import Flask, redirect, request
 
@@ -112,6 +115,8 @@ def login():
         fix_en="Take the host from a fixed list; let the data be only a part of the path, quoted.",
         fix_zh="主机取自固定列表；数据只能作为转义后的路径部分。",
         purpose="Inside the network lie services that trust every caller, such as a cloud's metadata.",
+        blind="Only who is talked to: a path behind a fixed host is left alone. Names that point inside, "
+        "redirects of the answer and rebinding of names.",
         bad="""\
 import requests
 from flask import Flask, request
@@ -140,99 +145,6 @@ def preview():
         sheet="Server_Side_Request_Forgery_Prevention_Cheat_Sheet",
     ),
     Rule(
-        id="header-injection",
-        cwe="CWE-113",
-        name="Improper Neutralization of CRLF Sequences in HTTP Headers ('HTTP Request/Response Splitting')",
-        severity=Severity.MEDIUM,
-        title_en="Header injection",
-        title_zh="HTTP 头注入",
-        message_en="Untrusted data becomes a header as it is; a line break in it starts a header of its own.",
-        message_zh="不可信数据原样写入 HTTP 头，其中的换行可以添加新的头部。",
-        fix_en="Remove line breaks from the value, or quote it.",
-        fix_zh="去除值中的换行，或进行编码。",
-        purpose="`http.server` writes headers as they are given.",
-        bad="""\
-from http.server import BaseHTTPRequestHandler
-
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(302)
-        self.send_header("X-Trace", self.headers["X-Trace"])
-        self.end_headers()
-""",
-        good="""\
-from http.server import BaseHTTPRequestHandler
-
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(302)
-        self.send_header("X-Trace", self.headers["X-Trace"].replace("\\n", "").replace("\\r", ""))
-        self.end_headers()
-""",
-    ),
-    Rule(
-        id="log-injection",
-        cwe="CWE-117",
-        name="Improper Output Neutralization for Logs",
-        severity=Severity.LOW,
-        title_en="Log injection",
-        title_zh="日志注入",
-        message_en="Untrusted data goes into the log as it is; a line break in it forges an entry.",
-        message_zh="不可信数据原样写入日志，其中的换行可以伪造日志条目。",
-        fix_en="Log it with `%r`, or remove line breaks.",
-        fix_zh="用 `%r` 记录，或去除换行。",
-        purpose="Who reads the log cannot tell a forged line from a real one.",
-        bad="""\
-import logging
-from flask import Flask, request
-
-app = Flask(__name__)
-
-@app.route("/visit")
-def visit():
-    logging.info("visit of %s", request.args["name"])
-    return {"ok": True}
-""",
-        good="""\
-import logging
-from flask import Flask, request
-
-app = Flask(__name__)
-
-@app.route("/visit")
-def visit():
-    logging.info("visit of %r", request.args["name"])
-    return {"ok": True}
-""",
-        sheet="Logging_Cheat_Sheet",
-    ),
-    Rule(
-        id="secret-in-log",
-        cwe="CWE-532",
-        name="Insertion of Sensitive Information into Log File",
-        severity=Severity.MEDIUM,
-        title_en="Secret in a log",
-        title_zh="日志中的敏感信息",
-        message_en="A password or key goes into the log, where many may read it.",
-        message_zh="口令或密钥被写入日志，可被许多人读取。",
-        fix_en="Do not log it; log who and when.",
-        fix_zh="不要记录它，只记录用户和时间。",
-        purpose="Logs are copied, kept and read by more people than the store of passwords.",
-        bad="""\
-import logging
-
-def login(name, password):
-    logging.info("login %s %s", name, password)
-""",
-        good="""\
-import logging
-
-def login(name, password):
-    logging.info("login %s, %d characters", name, len(password))
-""",
-        sheet="Logging_Cheat_Sheet",
-    ),
-    Rule(
         id="trust-boundary",
         cwe="CWE-501",
         name="Trust Boundary Violation",
@@ -244,6 +156,8 @@ def login(name, password):
         fix_en="Check it first, or keep what the server itself knows.",
         fix_zh="先校验，或只保存服务器自己得出的数据。",
         purpose="What lies in the session looks as if the server had put it there.",
+        blind="What later code does with the value. Where the key speaks of who somebody is, a number or a form "
+        "does not make it trusted; a look-up in the store or a fixed list does.",
         bad="""\
 from flask import Flask, request, session
 
