@@ -10,8 +10,6 @@ import re
 
 from casemate.agents.audit.checks.fixed import is_fixed
 from casemate.agents.audit.checks.purpose import named, purpose
-from casemate.agents.audit.checks.words import words
-from casemate.agents.audit.facts.definitions import name_of
 from casemate.agents.audit.facts.point import Point
 from casemate.agents.audit.facts.sink import Invocation
 from casemate.agents.audit.facts.values import NOTHING
@@ -185,11 +183,6 @@ def hashers(node: ast.expr) -> bool:
             return bool(_WEAK_HASHERS.search(first))
         case _:
             return False
-
-
-def weak_names(node: ast.expr) -> bool:
-    """Whether an expression names a weak hash, as a constructor that is passed on."""
-    return name_of(node).lower() in {"md5", "sha1"} or bool(words(name_of(node)) & {"md5"})
 
 
 BY_NAME = {

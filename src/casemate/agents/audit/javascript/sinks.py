@@ -168,7 +168,6 @@ PROPERTIES: Mapping[str, Sink] = {
 """Properties that take markup."""
 NAVIGATION = Sink("open-redirect", "redirect")
 PAGE = _PAGE
-QUERY = _WHERE
 _ANSWERS = frozenset({"send", "write", "end", "redirect"})
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from casemate.agents.audit.facts.values import NOTHING, Value, join
+from casemate.agents.audit.facts.values import Value, join
 from casemate.agents.audit.javascript.source import text_of
 
 _BLANK = re.compile(r"\s+|[?!](?=[.\[)]|$)")
@@ -108,8 +108,3 @@ def _is_plain(node: Node) -> bool:
         if here is not None and here.type not in _PLACES:
             return False
     return False
-
-
-def value_of(state: State, name: str) -> Value:
-    """The value of a name; NOTHING for one that is not there."""
-    return state.values.get(name, NOTHING)

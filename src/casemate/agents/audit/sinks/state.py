@@ -91,10 +91,6 @@ def _is_template(call: Invocation) -> bool:
     )
 
 
-def _is_message(call: Invocation) -> bool:
-    return _is_logger(call) and not _is_template(call)
-
-
 _AUTHORITY = Sink(
     "trust-boundary",
     "authority",
