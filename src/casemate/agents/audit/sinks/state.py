@@ -83,14 +83,6 @@ def _is_logger(call: Invocation) -> bool:
     )
 
 
-def _is_template(call: Invocation) -> bool:
-    return (
-        len(call.args) > 1
-        and isinstance(call.args[0].constant, str)
-        and bool(_FIELD_NAME.search(call.args[0].constant))
-    )
-
-
 _AUTHORITY = Sink(
     "trust-boundary",
     "authority",
